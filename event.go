@@ -242,8 +242,9 @@ func (*Retry) Kind() EventKind            { return KindRetry }
 func (*Conclusion) Kind() EventKind       { return KindConclusion }
 func (*RunFinished) Kind() EventKind      { return KindRunFinished }
 
-// newBody returns an empty body of the kind, nil if there is none.
-func newBody(kind EventKind) Body {
+// NewBody returns an empty body of the kind, for decoding into; nil if there is
+// no such kind.
+func NewBody(kind EventKind) Body {
 	switch kind {
 	case KindRunStarted:
 		return new(RunStarted)
@@ -297,7 +298,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("event %d: version %d is newer than this program's %d", raw.Seq, raw.V, EventVersion)
 	}
 	*e = Event(raw.envelope)
-	if e.Body = newBody(e.Kind); e.Body == nil {
+	if e.Body = NewBody(e.Kind); e.Body == nil {
 		return fmt.Errorf("event %d: unknown kind %q", e.Seq, e.Kind)
 	}
 	if err := json.Unmarshal(raw.Body, e.Body); err != nil {
