@@ -7,6 +7,8 @@ package agents
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/policy"
@@ -31,24 +33,6 @@ const (
 	OwnershipHandoff Ownership = "handoff"
 )
 
-// ToolMode tells the three shapes of the tools field apart. They are three
-// different things, and no round trip through JSON may merge them.
-type ToolMode string
-
-// The tool modes.
-const (
-	ToolsInherit   ToolMode = "inherit"   // absent or null
-	ToolsFramework ToolMode = "framework" // []
-	ToolsExact     ToolMode = "exact"     // a list of names
-)
-
-// A ToolRule is the value of the tools field. Its JSON form is null, [] or a
-// list of names; its zero value is ToolsInherit.
-type ToolRule struct {
-	Mode  ToolMode
-	Names []string // as written, only with ToolsExact
-}
-
 // A Definition says who a sub-agent is. It is data, free of any topology.
 type Definition struct {
 	Name        string
@@ -72,10 +56,16 @@ type Definition struct {
 	Handoffs        []string  // nil when absent
 	OutputSchema    json.RawMessage
 	Background      bool
-	Disabled        bool // enabled: false
+	Disabled        bool // enabled: false, the user's switch, or Broken
 	Color           string
-	// Extra holds the keys unknown to us, kept as they were.
+	// Extra holds the keys unknown to us, with their values in the form that
+	// encoding/json gives (int64 for whole numbers); nil when there are none.
 	Extra map[string]any
+
+	// Broken says that a diagnostic of severity [Error] is about this
+	// definition. What could be read of it is here for messages; Disabled is
+	// set as well, and no registry offers it.
+	Broken bool
 
 	// Layer, Origin and Pos say where it came from: the registry layer, the
 	// product whose format the file has, and the file's position.
@@ -84,6 +74,47 @@ type Definition struct {
 	Pos    Pos
 	// Lines gives the line on which each field was set, for messages about it.
 	Lines map[string]int
+}
+
+// Place returns where the definition comes from, for people: its file, or the
+// layer where it has none.
+func (d *Definition) Place() string {
+	if d.Pos.File != "" {
+		return d.Pos.File
+	}
+	return string(d.Layer)
+}
+
+// Clone returns a copy that shares nothing a caller could change, but for what
+// is inside Extra.
+func (d *Definition) Clone() *Definition {
+	c := *d
+	if d.Temperature != nil {
+		t := *d.Temperature
+		c.Temperature = &t
+	}
+	if d.TopP != nil {
+		t := *d.TopP
+		c.TopP = &t
+	}
+	c.Tools.Names = slices.Clone(d.Tools.Names)
+	c.DisallowedTools = slices.Clone(d.DisallowedTools)
+	c.Permissions = slices.Clone(d.Permissions)
+	c.Skills = slices.Clone(d.Skills)
+	c.Handoffs = slices.Clone(d.Handoffs)
+	c.OutputSchema = slices.Clone(d.OutputSchema)
+	c.Extra = maps.Clone(d.Extra)
+	c.Lines = maps.Clone(d.Lines)
+	return &c
+}
+
+// at returns the place where a field was set, the definition's own place where
+// that is unknown.
+func (d *Definition) at(field string) Pos {
+	if line := d.Lines[field]; line > 0 {
+		return Pos{File: d.Pos.File, Line: line, Column: 1}
+	}
+	return d.Pos
 }
 
 // LayerKind names the layer of the registry that a definition comes from.
@@ -100,29 +131,3 @@ const (
 	LayerFlag       LayerKind = "flag"
 	LayerProgram    LayerKind = "program"
 )
-
-// A Pos is a place in a file. Line and Column count from 1; 0 means unknown.
-type Pos struct {
-	File   string `json:"path"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-}
-
-// Severity grades a diagnostic.
-type Severity string
-
-// The severities. An error disables the definition it is about.
-const (
-	Error Severity = "error"
-	Warn  Severity = "warning"
-	Info  Severity = "info"
-)
-
-// A Diagnostic says what is wrong with a definition. Code is stable.
-type Diagnostic struct {
-	Pos
-	Severity Severity `json:"severity"`
-	Code     string   `json:"code"`
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"` // the way out, where there is one
-}
