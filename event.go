@@ -80,6 +80,9 @@ type ModelRequested struct {
 	Messages int      `json:"messages"`
 	Tools    int      `json:"tools"`
 	Final    bool     `json:"final,omitempty"` // the last turn: no tools
+	// Added are the messages that joined the conversation since the last
+	// reply, besides tool results: what the loop told the model.
+	Added []Message `json:"added,omitempty"`
 }
 
 // Text is a piece of a reply as it streams.

@@ -1,0 +1,265 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// maxResult bounds a tool result's text, in bytes. A message travels by value,
+// and engines that run the loop elsewhere refuse larger ones: checked here, a
+// local run fails the same way.
+const maxResult = 256 << 10
+
+// A step is one call of a batch on its way to its result.
+type step struct {
+	call    *synapse.ToolCall
+	key     string
+	v       verdict
+	asked   Future // the user's answer, while it is awaited
+	future  Future
+	child   *Child // the sub-agent that the future is, for task
+	wrap    func(*step) *synapse.ToolResult
+	started time.Time
+	denied  string
+	result  *synapse.ToolResult
+}
+
+// batch runs the calls of one reply: all at once when every tool of the batch
+// allows that, one after the other otherwise. The results join the conversation
+// in the order of the calls.
+func (l *loop) batch(calls []*synapse.ToolCall, stop synapse.StopReason) error {
+	steps := make([]*step, len(calls))
+	parallel := true
+	for i, call := range calls {
+		steps[i] = &step{call: call, key: fmt.Sprintf("t%d/tool/%d", l.turn, i+1)}
+		parallel = parallel && l.parallel(call.Name)
+	}
+	var err error
+	if parallel {
+		for _, s := range steps {
+			if err = l.begin(s, stop); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = l.collect(steps)
+		}
+	} else {
+		for i := range steps {
+			if err = l.begin(steps[i], stop); err != nil {
+				break
+			}
+			if err = l.collect(steps[i : i+1]); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		l.abandon(steps)
+	}
+	l.record(steps)
+	return err
+}
+
+// abandon gives every call without a result one, when the run ends in the middle
+// of a batch: the history stays whole, and what was started is stopped.
+func (l *loop) abandon(steps []*step) {
+	for _, s := range steps {
+		if s.result != nil {
+			continue
+		}
+		if s.asked != nil {
+			s.asked.Cancel()
+		}
+		if s.future != nil {
+			s.future.Cancel()
+		}
+	}
+	for _, s := range steps {
+		if s.result != nil {
+			continue
+		}
+		if s.future != nil {
+			l.settle(s)
+			continue
+		}
+		l.refuse(s, "not run: the run was ending", "")
+	}
+}
+
+// record adds the results to the conversation.
+func (l *loop) record(steps []*step) {
+	parts := make([]synapse.Part, len(steps))
+	for i, s := range steps {
+		parts[i] = synapse.Part{Kind: synapse.PartResult, Result: s.result}
+	}
+	l.st.Messages = append(l.st.Messages, synapse.Message{Role: synapse.RoleTool, Parts: parts})
+}
+
+// refuseAll answers calls that were made though no tool was offered.
+func (l *loop) refuseAll(calls []*synapse.ToolCall) {
+	steps := make([]*step, len(calls))
+	for i, call := range calls {
+		steps[i] = &step{call: call}
+		l.refuse(steps[i], "permission denied: "+call.Name+": no tools are available in this turn; do not retry", "no tools in this turn")
+	}
+	l.record(steps)
+}
+
+// parallel reports whether calls of the tool may run beside others. An unknown
+// tool runs nothing, so it holds nobody up.
+func (l *loop) parallel(name string) bool {
+	if isDelegation(name) {
+		return true
+	}
+	t, ok := l.p.tools[name]
+	return !ok || t.Parallel
+}
+
+// begin takes a call as far as it gets without waiting: refused, asked about, or
+// started. Its error ends the run.
+func (l *loop) begin(s *step, stop synapse.StopReason) error {
+	if stop == synapse.StopLength {
+		if _, err := objectOf(s.call.Args); err != nil {
+			l.refuse(s, "not run: the reply was cut off by the output limit in the middle of this call; make the call again, with less in it", "")
+			return nil
+		}
+	}
+	s.v = l.guard(s.call, s.key)
+	switch {
+	case s.v.refusal != nil:
+		l.finished(s, s.v.refusal, s.v.denied)
+		return nil
+	case s.v.ask != nil:
+		l.rt.Emit(&synapse.ApprovalAsked{Ask: *s.v.ask})
+		s.asked = l.rt.Call(s.key+"/ask", HandlerAsk, *s.v.ask, l.options(synapse.EffectRead))
+		return nil
+	}
+	return l.start(s)
+}
+
+// start sets a permitted call going.
+func (l *loop) start(s *step) error {
+	s.started = l.rt.Now()
+	if isDelegation(s.call.Name) {
+		return l.delegate(s)
+	}
+	t := l.p.tools[s.call.Name]
+	l.toolCalls++
+	effect := t.Effect()
+	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: effect})
+	s.future = l.rt.Call(s.key, HandlerTool, ToolInput{
+		Name: t.Name,
+		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t)},
+	}, l.options(effect))
+	return nil
+}
+
+// collect waits for the steps as they become ready. Answers start calls, and
+// calls that are done get their results.
+func (l *loop) collect(steps []*step) error {
+	open := make([]*step, 0, len(steps))
+	futures := make([]Future, 0, len(steps))
+	for {
+		open, futures = open[:0], futures[:0]
+		for _, s := range steps {
+			switch {
+			case s.result != nil:
+			case s.asked != nil:
+				open, futures = append(open, s), append(futures, s.asked)
+			case s.future != nil:
+				open, futures = append(open, s), append(futures, s.future)
+			}
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		s := open[l.rt.Await(futures...)]
+		if s.asked != nil {
+			if err := l.answered(s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.settle(s); err != nil {
+			return err
+		}
+	}
+}
+
+// answered takes the user's answer to an ask and starts or refuses the call.
+func (l *loop) answered(s *step) error {
+	var answer synapse.Answer
+	err := s.asked.Get(&answer)
+	s.asked = nil
+	if isEnd(err) {
+		return err
+	}
+	if err != nil {
+		answer = synapse.Answer{Reason: err.Error()}
+	}
+	l.rt.Emit(&synapse.ApprovalAnswered{ID: s.v.ask.ID, Answer: answer})
+	if !answer.Allow {
+		reason := "the user did not allow it"
+		if answer.Reason != "" {
+			reason += ": " + answer.Reason
+		}
+		l.refuse(s, fmt.Sprintf("permission denied: %s: %s; do not retry", s.call.Name, reason), reason)
+		return nil
+	}
+	return l.start(s)
+}
+
+// settle turns a ready future into the step's result. Only an end of the whole
+// run is an error; whatever else goes wrong with a call is told to the model.
+func (l *loop) settle(s *step) error {
+	if s.wrap != nil {
+		l.finished(s, s.wrap(s), s.denied)
+		return nil
+	}
+	var result *synapse.ToolResult
+	err := s.future.Get(&result)
+	if err == nil && result == nil {
+		err = errors.New("the tool returned nothing")
+	}
+	if err != nil {
+		result = synapse.ErrorResult(s.call.Name + " failed: " + err.Error())
+		var limit *LimitError
+		if errors.As(err, &limit) {
+			l.spent, l.cause = limit.Limit, limit.Cause
+		}
+	}
+	l.finished(s, result, "")
+	if isEnd(err) {
+		return err
+	}
+	return nil
+}
+
+// isEnd reports whether an error ends the run rather than one call.
+func isEnd(err error) bool {
+	return errors.Is(err, ErrCancelled) || errors.Is(err, ErrDeadline)
+}
+
+func (l *loop) refuse(s *step, text, denied string) {
+	l.finished(s, synapse.ErrorResult(text), denied)
+}
+
+// finished gives the step its result and tells of it.
+func (l *loop) finished(s *step, result *synapse.ToolResult, denied string) {
+	r := *result
+	r.CallID, r.Name = s.call.ID, s.call.Name
+	if len(r.Text) > maxResult {
+		cut := shorten(r.Text, maxResult)
+		r.Text = fmt.Sprintf("%s\n[%d bytes of this result were left out]", cut, len(r.Text)-len(cut))
+	}
+	s.result = &r
+	var elapsed synapse.Duration
+	if !s.started.IsZero() {
+		elapsed = l.elapsed(s.started)
+	}
+	l.rt.Emit(&synapse.ToolFinished{Result: r, Elapsed: elapsed, Denied: denied})
+}

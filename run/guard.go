@@ -1,0 +1,180 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/policy"
+)
+
+// A verdict is what the guard makes of a call.
+type verdict struct {
+	// refusal is the result the model gets instead, nil if the call may go on.
+	refusal *synapse.ToolResult
+	denied  string // the policy's reason, when it was the policy that refused
+	// ask is set when the user has to be asked first.
+	ask    *synapse.Ask
+	args   json.RawMessage // valid, without the intent
+	intent string
+}
+
+// guard judges a call before it runs, with the same policy value that decided
+// what was offered. A call that was forged, or that a resumed history brings
+// back, gets no further than this.
+func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
+	spec := l.ps.spec
+	if !spec.Policy.Allows(call.Name) {
+		d := spec.Policy.Check(policy.Call{Tool: call.Name})
+		return l.deny(call, d, "")
+	}
+	var schema *jsonschema.Resolved
+	var offered json.RawMessage
+	var subject policy.Subject
+	strip := !l.p.opt.NoIntent
+	if isDelegation(call.Name) {
+		schema, offered = delegationSchemas[call.Name], delegationRaw[call.Name]
+		subject = policy.Subject{Kind: policy.SubjectText, Args: []string{"subagent_type"}}
+	} else {
+		t := l.p.tools[call.Name]
+		schema, offered, subject, strip = t.schema, t.Schema, t.Subject, t.strip
+	}
+
+	fields, err := objectOf(call.Args)
+	if err != nil {
+		return verdict{refusal: malformed(call, offered, err)}
+	}
+	v := verdict{}
+	if strip {
+		v.intent = intentOf(fields)
+		delete(fields, intentField)
+	}
+	if v.args, err = json.Marshal(fields); err != nil {
+		return verdict{refusal: malformed(call, offered, err)}
+	}
+	var instance map[string]any
+	if err := json.Unmarshal(v.args, &instance); err != nil {
+		return verdict{refusal: malformed(call, offered, err)}
+	}
+	if err := schema.Validate(instance); err != nil {
+		return verdict{refusal: malformed(call, offered, err)}
+	}
+
+	d := spec.Policy.Check(policy.Call{Tool: call.Name, Kind: subject.Kind, Subjects: subjectsOf(subject, instance)})
+	switch d.Action {
+	case policy.Allow:
+	case policy.Ask:
+		v.ask = &synapse.Ask{
+			ID: l.in.Run + "/" + key, Run: l.in.Run, Agent: spec.Agent, Tool: call.Name,
+			Args: v.args, Intent: v.intent, Subject: d.Subject, Reason: withOrigin(d.Reason, d.Origin),
+		}
+	default:
+		return l.deny(call, d, v.intent)
+	}
+	return v
+}
+
+// permits returns the test that a tool applies to what it comes across.
+func (l *loop) permits(tool *preparedTool) func(string) bool {
+	pol := l.ps.spec.Policy
+	if len(pol.Rules) == 0 || tool.Subject.Kind == policy.SubjectNone {
+		return func(string) bool { return true }
+	}
+	kind := tool.Subject.Kind
+	name := tool.Name
+	return func(subject string) bool {
+		return pol.Check(policy.Call{Tool: name, Kind: kind, Subjects: []string{subject}}).Action != policy.Deny
+	}
+}
+
+func (l *loop) deny(call *synapse.ToolCall, d policy.Decision, intent string) verdict {
+	reason := withOrigin(d.Reason, d.Origin)
+	return verdict{
+		refusal: synapse.ErrorResult(fmt.Sprintf("permission denied: %s: %s; do not retry", call.Name, reason)),
+		denied:  reason,
+		intent:  intent,
+	}
+}
+
+func withOrigin(reason, origin string) string {
+	if origin == "" || strings.Contains(reason, origin) {
+		return reason
+	}
+	return reason + " (" + origin + ")"
+}
+
+// objectOf reads a call's arguments: one JSON object, and nothing after it. No
+// arguments at all are an empty object, as some models write it.
+func objectOf(args string) (map[string]json.RawMessage, error) {
+	if strings.TrimSpace(args) == "" {
+		return map[string]json.RawMessage{}, nil
+	}
+	dec := json.NewDecoder(strings.NewReader(args))
+	var fields map[string]json.RawMessage
+	if err := dec.Decode(&fields); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, errors.New("the JSON breaks off before its end")
+		}
+		return nil, err
+	}
+	if fields == nil {
+		return nil, errors.New("null where an object belongs")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the JSON object")
+	}
+	return fields, nil
+}
+
+// malformed tells the model what is wrong with its arguments and what they must
+// look like.
+func malformed(call *synapse.ToolCall, schema json.RawMessage, err error) *synapse.ToolResult {
+	return synapse.ErrorResult(fmt.Sprintf("invalid arguments for %s: %v\nThe arguments must be one JSON object that fits this schema: %s",
+		call.Name, err, schema))
+}
+
+// subjectsOf takes the strings that permission rules are about from a call's
+// arguments.
+func subjectsOf(subject policy.Subject, args map[string]any) []string {
+	var out []string
+	for _, name := range subject.Args {
+		switch v := args[name].(type) {
+		case string:
+			out = append(out, v)
+		case []any:
+			for _, e := range v {
+				if s, ok := e.(string); ok {
+					out = append(out, s)
+				}
+			}
+		case nil:
+			if subject.Kind == policy.SubjectPath {
+				out = append(out, ".") // an absent path is the workspace
+			}
+		}
+	}
+	return out
+}
+
+var (
+	delegationRaw = map[string]json.RawMessage{
+		toolTask: taskSchema, toolTaskOutput: taskOutputSchema, toolTaskStop: taskStopSchema,
+	}
+	delegationSchemas = map[string]*jsonschema.Resolved{
+		toolTask: mustResolve(taskSchema), toolTaskOutput: mustResolve(taskOutputSchema), toolTaskStop: mustResolve(taskStopSchema),
+	}
+)
+
+// mustResolve is for the schemas written in this package.
+func mustResolve(raw json.RawMessage) *jsonschema.Resolved {
+	r, err := resolveSchema(raw)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}

@@ -1,0 +1,201 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// Retry says how a failed model request is repeated. It wraps the request only,
+// never a tool. The zero value means 6 attempts, starting at 1 s and doubling up
+// to 60 s, with jitter.
+type Retry struct {
+	Attempts  int
+	Base, Cap time.Duration
+}
+
+func (r Retry) attempts() int {
+	if r.Attempts > 0 {
+		return r.Attempts
+	}
+	return 6
+}
+
+// delay is how long to wait after the n-th failed attempt, from 1. What the
+// provider asks for is honoured.
+func (r Retry) delay(n int, after time.Duration) time.Duration {
+	base, limit := r.Base, r.Cap
+	if base <= 0 {
+		base = time.Second
+	}
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	d := min(base<<min(n-1, 20), limit)
+	d = d/2 + rand.N(d/2+1)
+	return max(d, after)
+}
+
+// model answers a request with the first model of the chain that can, each with
+// its own attempts.
+func (r *localRun) model(ctx context.Context, in ModelInput) (*synapse.Reply, error) {
+	chain := append([]synapse.ModelRef{in.Model}, in.Fallback...)
+	for i, ref := range chain {
+		reply, err := r.attempts(ctx, ref, in)
+		var p *synapse.ProviderError
+		if err == nil || i == len(chain)-1 || ctx.Err() != nil || !errors.As(err, &p) || !p.Retryable() {
+			return reply, err
+		}
+		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), Model: chain[i+1]})
+	}
+	return nil, errors.New("no model is set") // not reached: the chain has at least one
+}
+
+// attempts asks one model until it answers, or its failures no longer look like
+// passing ones.
+func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelInput) (*synapse.Reply, error) {
+	if r.t.l.Model == nil {
+		return nil, errors.New("the runtime has no models")
+	}
+	m, err := r.t.l.Model(ref)
+	if err != nil {
+		return nil, err
+	}
+	req := *in.Request
+	req.Model = ref.Name
+	retry := r.t.l.Retry
+	for n := 1; ; n++ {
+		reply, err := r.attempt(ctx, m, ref, &req)
+		if err == nil {
+			if reply.Model == "" || reply.Model == ref.Name {
+				reply.Model = ref.String()
+			}
+			return reply, nil
+		}
+		var p *synapse.ProviderError
+		if ctx.Err() != nil || !errors.As(err, &p) || !p.Retryable() || n == retry.attempts() {
+			return nil, err
+		}
+		wait := retry.delay(n, p.RetryAfter)
+		if !r.deadline.IsZero() && r.Now().Add(wait).After(r.deadline) {
+			return nil, fmt.Errorf("%w (no time is left to wait %s and try again)", err, wait.Round(time.Second))
+		}
+		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), After: synapse.Duration(wait), Model: ref})
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, endOf(ctx)
+		}
+	}
+}
+
+var errIdle = errors.New("idle")
+
+// attempt makes one request. It holds a slot of the trace and a place at the
+// provider only while it is in flight.
+func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.ModelRef, req *synapse.Request) (reply *synapse.Reply, err error) {
+	select {
+	case r.t.models <- struct{}{}:
+		defer func() { <-r.t.models }()
+	case <-ctx.Done():
+		return nil, endOf(ctx)
+	}
+	throttle := r.t.l.throttle(ref.Provider)
+	epoch, err := throttle.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		var p *synapse.ProviderError
+		limited := errors.As(err, &p) && p.Kind == synapse.ErrorRateLimit
+		throttle.release(epoch, limited, err == nil)
+	}()
+	if err := r.acct.admitModel(); err != nil {
+		return nil, err
+	}
+
+	idle := r.t.l.IdleTimeout
+	if idle <= 0 {
+		idle = time.Minute
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(idle, func() { cancel(errIdle) })
+	defer timer.Stop()
+	reply, err = synapse.Collect(m.Generate(ctx, req), func(d *synapse.Delta) {
+		timer.Reset(idle)
+		switch {
+		case d.Text == "":
+		case d.Kind == synapse.DeltaText:
+			r.Emit(&synapse.Text{Text: d.Text})
+		case d.Kind == synapse.DeltaReasoning:
+			r.Emit(&synapse.Reasoning{Text: d.Text})
+		}
+	})
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errIdle) {
+			err = &synapse.ProviderError{Provider: ref.Provider, Model: ref.Name, Kind: synapse.ErrorStream,
+				Message: fmt.Sprintf("no token for %s", idle), Err: err}
+		}
+		return nil, err
+	}
+	r.acct.charge(reply.Usage)
+	return reply, nil
+}
+
+// tool runs one call that has passed the guard.
+func (r *localRun) tool(ctx context.Context, in ToolInput) (*synapse.ToolResult, error) {
+	t, ok := r.t.p.tools[in.Name]
+	if !ok {
+		return nil, fmt.Errorf("there is no tool %q", in.Name)
+	}
+	select {
+	case r.t.tools <- struct{}{}:
+		defer func() { <-r.t.tools }()
+	case <-ctx.Done():
+		return nil, endOf(ctx)
+	}
+	if ctx.Err() != nil { // the slot and the cancel came together
+		return nil, endOf(ctx)
+	}
+	if err := r.acct.admitTool(); err != nil {
+		return nil, err
+	}
+	call := in.Call
+	call.Trace, call.Run, call.Agent = r.t.id, r.who.Run, r.who.Agent
+	call.Output = func(text string) {
+		if text != "" {
+			r.Emit(&synapse.ToolOutput{CallID: call.CallID, Text: text})
+		}
+	}
+	return t.Run(ctx, &call)
+}
+
+// ask puts a question to the user; without one it is a denial.
+func (r *localRun) ask(ctx context.Context, q synapse.Ask) (synapse.Answer, error) {
+	if r.t.l.Ask == nil {
+		return synapse.Answer{Reason: "nobody is there to ask (" + q.Reason + ")"}, nil
+	}
+	answer, err := r.t.l.Ask(ctx, q)
+	if err != nil {
+		return synapse.Answer{}, fmt.Errorf("ask the user: %w", err)
+	}
+	return answer, nil
+}
+
+// history folds the events of an earlier run, once they are all written.
+func (r *localRun) history(ctx context.Context, run string, seq int64) (*State, error) {
+	if r.t.l.History == nil {
+		return nil, errors.New("no journal is kept")
+	}
+	if !r.t.events.wait(seq) {
+		return nil, errors.New("the journal can't be written")
+	}
+	return Fold(r.t.l.History(ctx, run), run)
+}

@@ -1,0 +1,266 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// localRun is the Runtime of one run in this process.
+type localRun struct {
+	t        *localTrace
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	acct     *account
+	deadline time.Time
+	who      synapse.Event // the envelope of this run's events
+	wake     chan struct{} // a future of this run has become ready
+	finished atomic.Bool   // run_finished has been emitted
+	stop     func() bool   // of the watch below
+
+	mu   sync.Mutex
+	open map[*future]struct{}
+}
+
+func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, deadline time.Time) *localRun {
+	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1), open: map[*future]struct{}{}}
+	r.who.V, r.who.Trace = synapse.EventVersion, t.id
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	r.ctx = ctx
+	if !deadline.IsZero() {
+		var stop context.CancelFunc
+		r.ctx, stop = context.WithDeadlineCause(ctx, deadline, ErrDeadline)
+		cancel := r.cancel
+		r.cancel = func(cause error) { cancel(cause); stop() }
+	}
+	r.stop = context.AfterFunc(r.ctx, r.giveUpLater)
+	return r
+}
+
+// loop runs the loop to its end. The loop's own failure is an end like any
+// other: a run that has started finishes, whatever happens.
+func (r *localRun) loop(in Start) (out synapse.Outcome) {
+	defer r.cancel(ErrCancelled)
+	defer r.stop()
+	defer func() {
+		if p := recover(); p != nil {
+			r.t.l.log().Error("the loop panicked", "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
+			out = synapse.Outcome{Status: synapse.StatusFailed, Cause: fmt.Sprintf("internal error: %v", p)}
+			r.Emit(&synapse.RunFinished{Outcome: out})
+		}
+	}()
+	return Loop(r, r.t.p, in)
+}
+
+// Emit stamps the event and hands it to the reader of the trace. Nothing follows
+// a run's end: what work that was given up still has to say is dropped.
+func (r *localRun) Emit(body synapse.Body) {
+	e := r.who
+	e.Kind, e.Body = body.Kind(), body
+	if e.Kind == synapse.KindRunFinished {
+		if r.finished.Swap(true) {
+			return
+		}
+	} else if r.finished.Load() {
+		return
+	}
+	r.t.events.put(&e, r.t.l.now())
+}
+
+// Now is the clock.
+func (r *localRun) Now() time.Time { return r.t.l.now() }
+
+// Await blocks until one of the futures is ready.
+func (r *localRun) Await(futures ...Future) int {
+	for {
+		for i, f := range futures {
+			if f.Ready() {
+				return i
+			}
+		}
+		<-r.wake
+	}
+}
+
+// Call starts a handler in a goroutine of its own.
+func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
+	f := r.newFuture()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, opt.Deadline, ErrDeadline)
+		inner := cancel
+		cancel = func(cause error) { inner(cause); stop() }
+	}
+	f.cancel = cancel
+	seq := r.t.events.last()
+	r.t.runs.Add(1)
+	go func() {
+		defer cancel(nil)
+		v, err := r.handle(ctx, handler, in, opt.Effect, seq)
+		if err != nil && ctx.Err() != nil {
+			err = endOf(ctx)
+		}
+		f.complete(v, err)
+	}()
+	return f
+}
+
+// handle runs one handler. A panic in it is its error.
+func (r *localRun) handle(ctx context.Context, handler string, in any, effect synapse.Effect, seq int64) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.t.l.log().Error("a handler panicked", "handler", handler, "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
+			v, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if effect != synapse.EffectRead && !r.t.events.wait(seq) {
+		return nil, errors.New("the journal can't be written")
+	}
+	if ctx.Err() != nil {
+		return nil, endOf(ctx)
+	}
+	switch handler {
+	case HandlerModel:
+		return r.model(ctx, in.(ModelInput))
+	case HandlerTool:
+		return r.tool(ctx, in.(ToolInput))
+	case HandlerAsk:
+		return r.ask(ctx, in.(synapse.Ask))
+	case HandlerKeep:
+		k := in.(KeepInput)
+		if r.t.l.Keep == nil {
+			return "", errors.New("there is no place to keep it")
+		}
+		return r.t.l.Keep(ctx, k.Name, k.Text)
+	case HandlerHistory:
+		return r.history(ctx, in.(string), seq)
+	case HandlerSleep:
+		timer := time.NewTimer(in.(time.Duration))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, endOf(ctx)
+		}
+	}
+	return nil, fmt.Errorf("there is no handler %q", handler)
+}
+
+// Spawn starts the run of a sub-agent in a goroutine of its own.
+func (r *localRun) Spawn(_ string, in ChildInput) Future {
+	f := r.newFuture()
+	r.t.runs.Add(1)
+	if r.ctx.Err() != nil {
+		f.complete(nil, endOf(r.ctx))
+		return f
+	}
+	if err := r.acct.admitSpawn(); err != nil {
+		f.complete(nil, err)
+		return f
+	}
+	limits := in.Spec.Limits.Min(r.acct.left())
+	deadline := deadlineOf(r.deadline, limits.Time, r.Now())
+	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
+	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent, limits), deadline)
+	f.cancel = child.cancel
+	start := Start{
+		Run: in.Task, Trace: r.t.id, Spec: in.Spec, Depth: in.Depth, Description: in.Description,
+		Background: in.Background, Input: in.Input, State: in.State, Limits: limits, Deadline: deadline,
+	}
+	go func() { f.complete(child.loop(start), nil) }()
+	return f
+}
+
+// endOf says why a context has ended, in the loop's words.
+func endOf(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), ErrDeadline) {
+		return ErrDeadline
+	}
+	return ErrCancelled
+}
+
+// giveUpLater lets go of calls that don't stop though their run has ended: one
+// that hangs must not withhold the results of the others.
+func (r *localRun) giveUpLater() {
+	time.AfterFunc(r.t.l.grace(), func() {
+		r.mu.Lock()
+		hung := make([]*future, 0, len(r.open))
+		for f := range r.open {
+			if !f.child {
+				hung = append(hung, f)
+			}
+		}
+		r.mu.Unlock()
+		for _, f := range hung {
+			f.complete(nil, endOf(r.ctx))
+		}
+	})
+}
+
+// future is the value of a call or a child in this process.
+type future struct {
+	r      *localRun
+	cancel context.CancelCauseFunc
+	child  bool
+	once   sync.Once
+	ready  atomic.Bool
+	value  any
+	err    error
+}
+
+func (r *localRun) newFuture() *future {
+	f := &future{r: r}
+	r.mu.Lock()
+	r.open[f] = struct{}{}
+	r.mu.Unlock()
+	return f
+}
+
+// complete sets the value, once: work that was given up may still come back.
+func (f *future) complete(v any, err error) {
+	f.once.Do(func() {
+		f.value, f.err = v, err
+		f.ready.Store(true)
+		f.r.mu.Lock()
+		delete(f.r.open, f)
+		f.r.mu.Unlock()
+		select {
+		case f.r.wake <- struct{}{}:
+		default:
+		}
+		f.r.t.runs.Done()
+	})
+}
+
+// Ready reports whether the value is there.
+func (f *future) Ready() bool { return f.ready.Load() }
+
+// Cancel asks the work to stop.
+func (f *future) Cancel() {
+	if f.cancel != nil {
+		f.cancel(ErrCancelled)
+	}
+}
+
+// Get waits for the value and stores it in out.
+func (f *future) Get(out any) error {
+	for !f.ready.Load() {
+		<-f.r.wake
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if f.value != nil && out != nil {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(f.value))
+	}
+	return nil
+}

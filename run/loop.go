@@ -1,0 +1,282 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// maxFixes is how often a result that does not fit its schema goes back to the
+// model.
+const maxFixes = 3
+
+// Messages that the loop adds to a conversation.
+const (
+	finishText = "This is your last turn: the limit of this task is reached and no tools are available any more. " +
+		"Answer now with what you have, and say what is missing."
+)
+
+// loop is the state of one run between its first message and its end.
+type loop struct {
+	rt Runtime
+	p  *Program
+	ps *preparedSpec
+	in Start
+	st *State
+
+	turn      int // of this start
+	toolCalls int
+	fixes     int
+	cut       bool   // the last turn has been announced
+	base      int    // where this start's own messages begin
+	model     string // who gave the last reply
+	usage     synapse.Usage
+	total     synapse.Usage
+	failed    int
+	// spent names the limit that takes the tools away at the next turn.
+	spent string
+	cause string
+}
+
+// Loop runs one agent to its end and returns the outcome. It emits run_started
+// first and run_finished last, each once.
+func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
+	l := &loop{rt: rt, p: p, in: in, st: in.State}
+	if l.st == nil {
+		l.st = &State{Spec: in.Spec, Depth: in.Depth, Description: in.Description}
+	}
+	if l.st.Children == nil {
+		l.st.Children = map[string]*Child{}
+	}
+	rt.Emit(&synapse.RunStarted{
+		Spec: in.Spec, Depth: in.Depth, Input: in.Input, Description: in.Description,
+		Background: in.Background, Resumed: in.State != nil, Limits: in.Limits,
+	})
+	l.st.Messages = append(l.st.Messages, in.Input...)
+	l.base = len(l.st.Messages)
+
+	var out synapse.Outcome
+	ps, err := p.prepared(in.Spec)
+	if err != nil {
+		out = synapse.Outcome{Status: synapse.StatusFailed, Cause: err.Error()}
+	} else {
+		l.ps = ps
+		out = l.turns()
+	}
+	l.closeChildren()
+	out.Turns, out.Usage, out.Total, out.Failed = l.turn, l.usage, l.total, l.failed
+	if out.Model == "" {
+		out.Model = l.model
+	}
+	if in.Depth == 0 && out.Text != "" {
+		rt.Emit(&synapse.Conclusion{Content: out.Text})
+	}
+	rt.Emit(&synapse.RunFinished{Outcome: out})
+	return out
+}
+
+// turns goes from reply to reply until one ends the run.
+func (l *loop) turns() synapse.Outcome {
+	var added []synapse.Message // since the last reply, besides tool results
+	for {
+		l.turn++
+		if l.lastTurn() {
+			l.cut = true
+			l.waitForAll()
+		}
+		added = append(added, l.announcements()...)
+		if l.cut && l.fixes == 0 {
+			added = append(added, synapse.UserText(finishText))
+		}
+		l.st.Messages = append(l.st.Messages, added...)
+		tools := l.ps.defs
+		if l.cut || l.fixes > 0 {
+			tools = nil
+		}
+		l.rt.Emit(&synapse.ModelRequested{
+			Turn: l.turn, Model: l.ps.spec.Model, Messages: len(l.st.Messages), Tools: len(tools), Final: l.cut, Added: added,
+		})
+		added = nil
+
+		var reply *synapse.Reply
+		err := l.rt.Call(fmt.Sprintf("t%d/model", l.turn), HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&reply)
+		if err != nil {
+			return l.broken(err)
+		}
+		nameCalls(reply, l.turn)
+		l.model = reply.Model
+		l.usage = l.usage.Add(reply.Usage)
+		l.total = l.total.Add(reply.Usage)
+		l.rt.Emit(&synapse.ModelReplied{Turn: l.turn, Reply: *reply})
+		l.st.Messages = append(l.st.Messages, reply.Message)
+
+		calls := reply.Message.Calls()
+		switch {
+		case len(calls) > 0 && tools == nil:
+			// Forged: nothing was offered. The calls get their refusals, so that
+			// the history stays whole, and the run ends with what was said.
+			l.refuseAll(calls)
+			if !l.cut && l.fixes < maxFixes {
+				l.fixes++
+				added = append(added, synapse.UserText("No tools are available now. Answer with the JSON value alone."))
+				continue
+			}
+			return l.partial(l.spentLimit())
+		case len(calls) > 0:
+			if err := l.batch(calls, reply.Stop); err != nil {
+				return l.broken(err)
+			}
+			continue
+		}
+
+		if l.ps.output != nil {
+			text, err := structured(l.ps.output, reply.Message.Text())
+			if err == nil {
+				return l.finish(text)
+			}
+			if l.fixes == maxFixes {
+				return synapse.Outcome{
+					Status: synapse.StatusFailed, Text: l.lastText(),
+					Cause: fmt.Sprintf("the result does not fit the output schema after %d corrections: %v", maxFixes, err),
+				}
+			}
+			l.fixes++
+			added = append(added, synapse.UserText(fmt.Sprintf(
+				"The result does not fit the output schema: %v\nAnswer again with one JSON value that does, and nothing else. The schema: %s",
+				err, l.ps.spec.Output)))
+			continue
+		}
+		if l.waitForOne() {
+			continue
+		}
+		switch reply.Stop {
+		case synapse.StopLength:
+			return l.partial("output_tokens")
+		case synapse.StopFilter:
+			return synapse.Outcome{Status: synapse.StatusFailed, Text: l.lastText(), Cause: "the provider's filter refused the reply"}
+		}
+		return l.finish(l.lastText())
+	}
+}
+
+// nameCalls gives every call of a reply an id of its own: some models leave them
+// out or use one twice, and a result must find its call.
+func nameCalls(reply *synapse.Reply, turn int) {
+	seen := map[string]bool{}
+	for i, p := range reply.Message.Parts {
+		if p.Call == nil {
+			continue
+		}
+		if id := p.Call.ID; id == "" || seen[id] {
+			call := *p.Call
+			call.ID = fmt.Sprintf("call_%d_%d", turn, i+1)
+			reply.Message.Parts[i].Call = &call
+		}
+		seen[reply.Message.Parts[i].Call.ID] = true
+	}
+}
+
+// finish ends a run that has its answer.
+func (l *loop) finish(text string) synapse.Outcome {
+	switch {
+	case text == "":
+		return synapse.Outcome{Status: synapse.StatusFailed, Cause: "the model ended its reply without saying anything"}
+	case l.cut:
+		out := l.partial(l.spentLimit())
+		out.Text = text
+		return out
+	}
+	return synapse.Outcome{Status: synapse.StatusCompleted, Text: text}
+}
+
+// lastTurn reports whether the coming turn is the last one. A model that is
+// offered no tools anyway can't be cut short by that.
+func (l *loop) lastTurn() bool {
+	if l.cut || len(l.ps.defs) == 0 || l.fixes > 0 {
+		return false
+	}
+	if l.spent == "" && l.in.Limits.ToolCalls > 0 && l.toolCalls >= l.in.Limits.ToolCalls {
+		l.spent, l.cause = "tool_calls", fmt.Sprintf("%d tool calls were made", l.toolCalls)
+	}
+	return l.spent != "" || l.in.Limits.Turns > 0 && l.turn >= l.in.Limits.Turns
+}
+
+func (l *loop) spentLimit() string {
+	if l.spent != "" {
+		return l.spent
+	}
+	return "turns"
+}
+
+// partial ends a run that a limit cut short: it returns what it has.
+func (l *loop) partial(limit string) synapse.Outcome {
+	cause := l.cause
+	if cause == "" {
+		switch limit {
+		case "turns":
+			cause = fmt.Sprintf("stopped after %d turns", l.turn)
+		case "output_tokens":
+			cause = "the reply was cut off by the model's output limit"
+		default:
+			cause = limit + " limit reached"
+		}
+	}
+	return synapse.Outcome{Status: synapse.StatusPartial, Limit: limit, Cause: cause, Text: l.lastText()}
+}
+
+// broken maps an error of a future to the end of the run.
+func (l *loop) broken(err error) synapse.Outcome {
+	var limit *LimitError
+	var provider *synapse.ProviderError
+	out := synapse.Outcome{Status: synapse.StatusFailed, Cause: err.Error(), Text: l.lastText()}
+	switch {
+	case errors.Is(err, ErrCancelled):
+		out.Status, out.Cause = synapse.StatusCancelled, "cancelled"
+	case errors.Is(err, ErrDeadline):
+		out.Status, out.Cause, out.Limit = synapse.StatusTimedOut, ErrDeadline.Error(), "time"
+	case errors.As(err, &limit):
+		l.cause = limit.Cause
+		out = l.partial(limit.Limit)
+	case errors.As(err, &provider):
+		out.ErrorKind = provider.Kind
+	}
+	return out
+}
+
+// lastText is the last assistant text of this start that is not empty. What an
+// earlier start said is not this one's answer.
+func (l *loop) lastText() string {
+	for i := len(l.st.Messages) - 1; i >= l.base; i-- {
+		m := l.st.Messages[i]
+		if m.Role != synapse.RoleAssistant {
+			continue
+		}
+		if text := strings.TrimSpace(m.Text()); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (l *loop) modelInput(tools []synapse.ToolDef) ModelInput {
+	s := l.ps.spec
+	return ModelInput{
+		Turn: l.turn, Model: s.Model, Fallback: s.Fallback,
+		Request: &synapse.Request{
+			System: s.System, Messages: l.st.Messages[:len(l.st.Messages):len(l.st.Messages)], Tools: tools,
+			Effort: s.Effort, Temperature: s.Temperature, TopP: s.TopP,
+		},
+	}
+}
+
+func (l *loop) options(effect synapse.Effect) CallOptions {
+	return CallOptions{Effect: effect, Deadline: l.in.Deadline}
+}
+
+// elapsed is the time since start.
+func (l *loop) elapsed(start time.Time) synapse.Duration {
+	return synapse.Duration(l.rt.Now().Sub(start))
+}

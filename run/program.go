@@ -1,0 +1,238 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// intentField is the property that every offered schema carries: why the model
+// makes the call, in a few words, for people. It is removed before the tool runs.
+const intentField = "intent"
+
+// ProgramOptions tune what a program offers.
+type ProgramOptions struct {
+	// NoIntent leaves the "intent" property out of the schemas.
+	NoIntent bool
+	// DescriptionBudget bounds the descriptions of the agents in the task
+	// tool's text, in tokens of four bytes. 0 means 4,000.
+	DescriptionBudget int
+}
+
+// A Program is a graph joined with the tools it names, checked and prepared
+// once: schemas are resolved here and not at every request. It is immutable and
+// safe for use by several goroutines.
+type Program struct {
+	graph *synapse.Graph
+	opt   ProgramOptions
+	tools map[string]*preparedTool
+	specs map[string]*preparedSpec
+}
+
+type preparedTool struct {
+	synapse.Tool
+	def    synapse.ToolDef
+	schema *jsonschema.Resolved
+	strip  bool // the offered schema has an intent that is ours
+}
+
+type preparedSpec struct {
+	spec   *synapse.Spec
+	defs   []synapse.ToolDef // what is offered, in the policy's order
+	agents []callee
+	output *jsonschema.Resolved
+}
+
+// A callee is a sub-agent as its caller may name it.
+type callee struct {
+	names []string
+	spec  *synapse.Spec
+}
+
+// NewProgram prepares a graph. It fails when the graph names a spec or allows a
+// tool that does not exist, or when a schema is not one.
+func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Program, error) {
+	if opt.DescriptionBudget == 0 {
+		opt.DescriptionBudget = 4000
+	}
+	p := &Program{graph: g, opt: opt, tools: map[string]*preparedTool{}, specs: map[string]*preparedSpec{}}
+	for i := range tools {
+		t := tools[i]
+		if _, ok := p.tools[t.Name]; ok {
+			return nil, fmt.Errorf("prepare tools: two tools are named %q", t.Name)
+		}
+		if isDelegation(t.Name) {
+			return nil, fmt.Errorf("prepare tools: the name %q belongs to delegation itself", t.Name)
+		}
+		pt, err := prepareTool(t, opt)
+		if err != nil {
+			return nil, err
+		}
+		p.tools[t.Name] = pt
+	}
+	for i := range g.Specs {
+		s := &g.Specs[i]
+		if _, ok := p.specs[s.ID]; ok {
+			return nil, fmt.Errorf("prepare graph: two specs have the id %q", s.ID)
+		}
+		p.specs[s.ID] = &preparedSpec{spec: s}
+	}
+	for _, e := range g.Edges {
+		from, ok := p.specs[e.From]
+		to, ok2 := p.specs[e.To]
+		if !ok || !ok2 {
+			return nil, fmt.Errorf("prepare graph: edge %s → %s names a spec that is not there", e.From, e.To)
+		}
+		if e.Kind == synapse.EdgeCall {
+			from.agents = append(from.agents, callee{names: e.Names, spec: to.spec})
+		}
+	}
+	for _, ps := range p.specs {
+		if err := p.prepareSpec(ps); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := p.specs[g.Entry]; !ok {
+		return nil, fmt.Errorf("prepare graph: the entry %q is not there", g.Entry)
+	}
+	return p, nil
+}
+
+// Entry returns the spec that answers the user.
+func (p *Program) Entry() *synapse.Spec { return p.specs[p.graph.Entry].spec }
+
+// Graph returns the graph that the program was made from.
+func (p *Program) Graph() *synapse.Graph { return p.graph }
+
+// Offered returns the tools that a spec's model is offered, just as it reads them.
+func (p *Program) Offered(specID string) []synapse.ToolDef {
+	ps, ok := p.specs[specID]
+	if !ok {
+		return nil
+	}
+	return slices.Clone(ps.defs)
+}
+
+func prepareTool(t synapse.Tool, opt ProgramOptions) (*preparedTool, error) {
+	if t.Name == "" || t.Run == nil {
+		return nil, fmt.Errorf("prepare tools: tool %q needs a name and a Run function", t.Name)
+	}
+	pt := &preparedTool{Tool: t}
+	if len(t.Schema) == 0 {
+		t.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	var err error
+	if pt.schema, err = resolveSchema(t.Schema); err != nil {
+		return nil, fmt.Errorf("prepare tool %s: %w", t.Name, err)
+	}
+	offered := t.Schema
+	if !opt.NoIntent {
+		if offered, pt.strip, err = withIntent(t.Schema); err != nil {
+			return nil, fmt.Errorf("prepare tool %s: %w", t.Name, err)
+		}
+	}
+	pt.def = synapse.ToolDef{Name: t.Name, Description: t.Description, Schema: offered}
+	return pt, nil
+}
+
+func resolveSchema(raw json.RawMessage) (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("read JSON Schema: %w", err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolve JSON Schema: %w", err)
+	}
+	return r, nil
+}
+
+// withIntent adds the required intent property to an object schema. A tool that
+// has a property of that name keeps its own. Keys come out sorted, so the bytes
+// are the same at every start and prompt caches hit.
+func withIntent(schema json.RawMessage) (offered json.RawMessage, added bool, err error) {
+	var m map[string]any
+	if err := json.Unmarshal(schema, &m); err != nil {
+		return nil, false, fmt.Errorf("read JSON Schema: %w", err)
+	}
+	props, _ := m["properties"].(map[string]any)
+	if props == nil {
+		props = map[string]any{}
+	}
+	if _, taken := props[intentField]; taken {
+		return schema, false, nil
+	}
+	props[intentField] = map[string]any{"type": "string", "description": "why, in a few words"}
+	m["properties"] = props
+	required, _ := m["required"].([]any)
+	m["required"] = append([]any{intentField}, required...)
+	if m["type"] == nil {
+		m["type"] = "object"
+	}
+	offered, err = json.Marshal(m)
+	return offered, true, err
+}
+
+// prepareSpec collects what the spec's model is offered: the tools its policy
+// allows, the same value that the guard asks.
+func (p *Program) prepareSpec(ps *preparedSpec) error {
+	var err error
+	ps.defs = ps.defs[:0]
+	for _, name := range ps.spec.Policy.Allow {
+		if !ps.spec.Policy.Allows(name) {
+			continue // blocked after all: Block wins
+		}
+		if isDelegation(name) {
+			def, err := delegationDef(name, ps, p.opt)
+			if err != nil {
+				return err
+			}
+			ps.defs = append(ps.defs, def)
+			continue
+		}
+		t, ok := p.tools[name]
+		if !ok {
+			return fmt.Errorf("prepare agent %s: its policy allows the tool %q, which does not exist (there are: %s)",
+				ps.spec.Agent, name, strings.Join(p.toolNames(), ", "))
+		}
+		ps.defs = append(ps.defs, t.def)
+	}
+	if len(ps.spec.Output) > 0 {
+		if ps.output, err = resolveSchema(ps.spec.Output); err != nil {
+			return fmt.Errorf("prepare agent %s: output_schema: %w", ps.spec.Agent, err)
+		}
+	}
+	return nil
+}
+
+// prepared returns the spec as it was prepared, or prepares one that is no
+// longer in the graph: a continued child keeps the definition it started with.
+func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
+	ps, ok := p.specs[spec.ID]
+	if ok && (ps.spec == spec || ps.spec.Digest == spec.Digest) {
+		return ps, nil
+	}
+	fresh := &preparedSpec{spec: spec}
+	if ok {
+		fresh.agents = ps.agents
+	}
+	if err := p.prepareSpec(fresh); err != nil {
+		return nil, err
+	}
+	return fresh, nil
+}
+
+func (p *Program) toolNames() []string {
+	names := make([]string, 0, len(p.tools))
+	for name := range p.tools {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,174 @@
+// Package run executes compiled graphs: the loop of one agent, the guard in
+// front of its tools, delegation to sub-agents, limits and ends.
+//
+// The loop ([Loop]) is a pure function of its input and of what its futures
+// return. It touches the world only through the small [Runtime] port, so the
+// same loop runs in this process ([Local]) and can run as a workflow of a
+// durable engine. The files of the loop hold no clock, no randomness, no
+// goroutine and no I/O; a test keeps it so. Those live in the files of the
+// local runtime: local.go, localrun.go, queue.go, account.go, handler.go and
+// throttle.go.
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// Runtime is all that the loop of one run may know of the outside. A Runtime
+// belongs to one run and is used by one goroutine.
+type Runtime interface {
+	// Call starts a registered handler: a name and an input that can be
+	// written as JSON, never a closure, since a closure can't move to another
+	// process. The key ("t3/tool/2") is unique within the run and the same
+	// when the run is resumed. A call whose effect is not EffectRead starts
+	// only after every event emitted before it is durable.
+	Call(key, handler string, in any, opt CallOptions) Future
+	// Spawn starts the run of a sub-agent. Its future's value is a
+	// synapse.Outcome; the error of Get is for a run that could not start.
+	Spawn(key string, in ChildInput) Future
+	// Await blocks until one of the futures is ready and returns the index of
+	// the first that is.
+	Await(futures ...Future) int
+	// Emit records what happened. Events are durable in the order in which
+	// they were emitted.
+	Emit(body synapse.Body)
+	// Now is the runtime's clock.
+	Now() time.Time
+}
+
+// A Future is the pending value of a call or of a child's run.
+type Future interface {
+	// Get waits, then stores the value in out, a pointer to the handler's
+	// output type. The errors that mean something to the loop are
+	// ErrCancelled, ErrDeadline and *LimitError.
+	Get(out any) error
+	// Ready reports whether Get would return at once.
+	Ready() bool
+	// Cancel asks the work to stop. The future becomes ready when it has.
+	Cancel()
+}
+
+// CallOptions say how a call may be treated.
+type CallOptions struct {
+	Effect synapse.Effect
+	// Deadline is when the call is given up with ErrDeadline; zero: never.
+	Deadline time.Time
+}
+
+// The names of the handlers, with the types of their inputs and outputs.
+const (
+	HandlerModel   = "model"   // ModelInput → *synapse.Reply
+	HandlerTool    = "tool"    // ToolInput → *synapse.ToolResult
+	HandlerAsk     = "ask"     // synapse.Ask → synapse.Answer
+	HandlerKeep    = "keep"    // KeepInput → string, the path for read_file
+	HandlerHistory = "history" // string, a run's id → *State
+	HandlerSleep   = "sleep"   // time.Duration → nothing
+)
+
+// ModelInput asks a model for a reply, trying the fallbacks when it is out.
+type ModelInput struct {
+	Turn     int
+	Model    synapse.ModelRef
+	Fallback []synapse.ModelRef
+	Request  *synapse.Request // its Model is filled in by the handler
+}
+
+// ToolInput runs a tool. The arguments have passed the guard.
+type ToolInput struct {
+	Name string
+	Call synapse.Invocation // Trace, Run, Agent, Output are filled in by the handler
+}
+
+// KeepInput stores a text that is too long for a message.
+type KeepInput struct {
+	Name string
+	Text string
+}
+
+// ChildInput starts, or continues, a sub-agent.
+type ChildInput struct {
+	Task        string // the child's run id
+	Spec        *synapse.Spec
+	Depth       int
+	CallID      string
+	Description string
+	Background  bool
+	Input       []synapse.Message
+	// State is where a continued child takes up; nil for a new one.
+	State *State
+}
+
+// Errors that a future's Get may return.
+var (
+	// ErrCancelled: somebody stopped the run, or the program around it.
+	ErrCancelled = fmt.Errorf("cancelled")
+	// ErrDeadline: the run's time is up.
+	ErrDeadline = fmt.Errorf("time limit reached")
+)
+
+// A LimitError says that a limit of this run, or of one above it, leaves
+// nothing for the call.
+type LimitError struct {
+	Limit string // tokens, cost_usd, tool_calls, spawns
+	Agent string // whose limit it is
+	Cause string
+}
+
+// Error names the limit and its owner.
+func (e *LimitError) Error() string { return e.Cause }
+
+// State is where a run stands: what a loop starts from, and what [Fold] makes
+// of a run's events.
+type State struct {
+	Spec        *synapse.Spec
+	Depth       int
+	ParentRun   string
+	Description string
+	Messages    []synapse.Message
+	Turns       int
+	// Children are the sub-agents this run has started, by task id.
+	Children map[string]*Child
+	Ended    bool // the last start has finished
+	Outcome  synapse.Outcome
+}
+
+// A Child is a sub-agent as its parent knows it.
+type Child struct {
+	Task        string
+	Agent       string
+	Description string
+	CallID      string
+	Background  bool
+	Done        bool
+	// Told says that the parent's model has seen the outcome.
+	Told    bool
+	Outcome synapse.Outcome
+	future  Future
+}
+
+// Start is the input of [Loop].
+type Start struct {
+	Run         string
+	Trace       string
+	Spec        *synapse.Spec
+	Depth       int
+	Description string
+	Background  bool
+	Input       []synapse.Message
+	State       *State // nil for a new run
+	Limits      synapse.Limits
+	Deadline    time.Time // zero: none
+}
+
+// intentOf returns the intent of a call's arguments, empty if there is none.
+func intentOf(args map[string]json.RawMessage) string {
+	var s string
+	if raw, ok := args[intentField]; ok {
+		_ = json.Unmarshal(raw, &s) // an intent of another type is no intent
+	}
+	return s
+}
