@@ -1,0 +1,588 @@
+// Package tracetest is the suite that every journal passes, and makes events
+// for tests that need some.
+package tracetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/trace"
+)
+
+// TestJournal runs the suite. Open returns an empty journal for one test; where
+// it needs closing, open registers that with t.Cleanup.
+func TestJournal(t *testing.T, open func(t *testing.T) trace.Journal) {
+	for _, tt := range []struct {
+		name string
+		test func(t *testing.T, j trace.Journal)
+	}{
+		{"empty", testEmpty},
+		{"round trip", testRoundTrip},
+		{"order", testOrder},
+		{"filters", testFilters},
+		{"subtree", testSubtree},
+		{"no trace named", testAnyTrace},
+		{"unstored kinds", testUnstored},
+		{"duplicates", testDuplicates},
+		{"bad events", testBadEvents},
+		{"strange text", testStrangeText},
+		{"huge bodies", testHuge},
+		{"shared spec", testSharedSpec},
+		{"many events", testMany},
+		{"concurrent appends", testConcurrent},
+		{"read while writing", testReadWhileWriting},
+		{"append inside the loop", testAppendInside},
+		{"break", testBreak},
+		{"cancellation", testCancel},
+		{"caller's slice", testCallersSlice},
+		{"summaries", testSummaries},
+		{"summary of an open trace", testOpenSummary},
+		{"summary after a resume", testResumedSummary},
+		{"list of traces", testTraces},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.test(t, open(t)) })
+	}
+}
+
+// equal compares events by what they say: no body and an empty one, or a time
+// in another zone, are the same.
+var equal = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0)}
+
+func appendAll(t *testing.T, j trace.Journal, events ...*synapse.Event) {
+	t.Helper()
+	if err := j.Append(t.Context(), events...); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+}
+
+func read(t *testing.T, j trace.Journal, q trace.Query) []*synapse.Event {
+	t.Helper()
+	events, err := trace.Collect(j.Events(t.Context(), q))
+	if err != nil {
+		t.Fatalf("read %+v: %v", q, err)
+	}
+	return events
+}
+
+func seqs(events []*synapse.Event) []int64 {
+	var all []int64
+	for _, e := range events {
+		all = append(all, e.Seq)
+	}
+	return all
+}
+
+func list(t *testing.T, j trace.Journal, q trace.TraceQuery) []*trace.Summary {
+	t.Helper()
+	var all []*trace.Summary
+	for s, err := range j.Traces(t.Context(), q) {
+		if err != nil {
+			t.Fatalf("list %+v: %v", q, err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func testEmpty(t *testing.T, j trace.Journal) {
+	if got := read(t, j, trace.Query{}); len(got) != 0 {
+		t.Errorf("an empty journal yields %d events", len(got))
+	}
+	if got := read(t, j, trace.Query{Trace: "none", Run: "none", Subtree: true}); len(got) != 0 {
+		t.Errorf("an unknown trace yields %d events", len(got))
+	}
+	if got := list(t, j, trace.TraceQuery{}); len(got) != 0 {
+		t.Errorf("an empty journal lists %d traces", len(got))
+	}
+	appendAll(t, j) // nothing is fine too
+}
+
+func testRoundTrip(t *testing.T, j trace.Journal) {
+	want := Every("t")
+	appendAll(t, j, want...)
+	if diff := cmp.Diff(want, read(t, j, trace.Query{Trace: "t"}), equal); diff != "" {
+		t.Errorf("what comes back differs (-want +got):\n%s", diff)
+	}
+}
+
+func testOrder(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	for _, seq := range []int64{5, 1, 9, 3, 1 << 40, 2} {
+		appendAll(t, j, run.Event(seq, &synapse.Warning{Code: fmt.Sprint(seq)}))
+	}
+	appendAll(t, j, run.Event(8, &synapse.Warning{}), run.Event(4, &synapse.Warning{}))
+	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 8, 9, 1 << 40}, seqs(read(t, j, trace.Query{Trace: "t"}))); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func testFilters(t *testing.T, j trace.Journal) {
+	a, b := Run{Trace: "t", ID: "a"}, Run{Trace: "t", ID: "b", Parent: "a"}
+	appendAll(t, j,
+		a.Event(1, &synapse.Warning{}), a.Event(2, &synapse.Retry{}), b.Event(3, &synapse.Warning{}),
+		b.Event(4, &synapse.Conclusion{}), a.Event(6, &synapse.Warning{}),
+		Run{Trace: "u", ID: "a"}.Event(1, &synapse.Warning{}))
+	for _, tt := range []struct {
+		q    trace.Query
+		want []int64
+	}{
+		{trace.Query{Trace: "t"}, []int64{1, 2, 3, 4, 6}},
+		{trace.Query{Trace: "t", Run: "b"}, []int64{3, 4}},
+		{trace.Query{Trace: "t", AfterSeq: 3}, []int64{4, 6}},
+		{trace.Query{Trace: "t", AfterSeq: 4}, []int64{6}},
+		{trace.Query{Trace: "t", AfterSeq: 5}, []int64{6}},
+		{trace.Query{Trace: "t", AfterSeq: 6}, nil},
+		{trace.Query{Trace: "t", Kinds: []synapse.EventKind{synapse.KindWarning}}, []int64{1, 3, 6}},
+		{trace.Query{Trace: "t", Kinds: []synapse.EventKind{synapse.KindRetry, synapse.KindConclusion}}, []int64{2, 4}},
+		{trace.Query{Trace: "t", Kinds: []synapse.EventKind{synapse.KindText}}, nil},
+		{trace.Query{Trace: "t", Run: "a", AfterSeq: 1, Kinds: []synapse.EventKind{synapse.KindWarning}}, []int64{6}},
+		{trace.Query{Trace: "u"}, []int64{1}},
+		{trace.Query{Trace: "T"}, nil},
+		{trace.Query{Trace: "t", Run: "c"}, nil},
+	} {
+		if diff := cmp.Diff(tt.want, seqs(read(t, j, tt.q))); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.q, diff)
+		}
+	}
+}
+
+func testSubtree(t *testing.T, j trace.Journal) {
+	// main ─ a ─ a1 ─ a11, main ─ b; and another trace that uses the same ids
+	// the other way round.
+	parents := []struct{ run, parent string }{{"main", ""}, {"a", "main"}, {"b", "main"}, {"a1", "a"}, {"a11", "a1"}}
+	for i, p := range parents {
+		run := Run{Trace: "t", ID: p.run, Parent: p.parent}
+		appendAll(t, j, run.Event(int64(i+1), &synapse.Warning{}), run.Event(int64(i+11), &synapse.Retry{}))
+	}
+	appendAll(t, j, Run{Trace: "u", ID: "b"}.Event(1, &synapse.Warning{}), Run{Trace: "u", ID: "a", Parent: "b"}.Event(2, &synapse.Warning{}))
+	for _, tt := range []struct {
+		q    trace.Query
+		want []int64
+	}{
+		{trace.Query{Trace: "t", Run: "main", Subtree: true}, []int64{1, 2, 3, 4, 5, 11, 12, 13, 14, 15}},
+		{trace.Query{Trace: "t", Run: "a", Subtree: true}, []int64{2, 4, 5, 12, 14, 15}},
+		{trace.Query{Trace: "t", Run: "a", Subtree: true, AfterSeq: 5}, []int64{12, 14, 15}},
+		{trace.Query{Trace: "t", Run: "a", Subtree: true, Kinds: []synapse.EventKind{synapse.KindRetry}}, []int64{12, 14, 15}},
+		{trace.Query{Trace: "t", Run: "a1", Subtree: true}, []int64{4, 5, 14, 15}},
+		{trace.Query{Trace: "t", Run: "b", Subtree: true}, []int64{3, 13}},
+		{trace.Query{Trace: "u", Run: "b", Subtree: true}, []int64{1, 2}},
+		{trace.Query{Trace: "t", Run: "none", Subtree: true}, nil},
+		{trace.Query{Trace: "u", Subtree: true}, []int64{1, 2}},
+	} {
+		if diff := cmp.Diff(tt.want, seqs(read(t, j, tt.q))); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.q, diff)
+		}
+	}
+}
+
+func testAnyTrace(t *testing.T, j trace.Journal) {
+	for _, name := range []string{"b", "a", "ä", "B"} {
+		run := Run{Trace: name, ID: "run of " + name}
+		appendAll(t, j, run.Event(1, &synapse.Warning{}), run.Event(2, &synapse.Warning{}))
+	}
+	var got []string
+	for _, e := range read(t, j, trace.Query{AfterSeq: 1}) {
+		got = append(got, fmt.Sprint(e.Trace, e.Seq))
+	}
+	if diff := cmp.Diff([]string{"B2", "a2", "b2", "ä2"}, got); diff != "" {
+		t.Errorf("all traces, by the bytes of their names (-want +got):\n%s", diff)
+	}
+	events := read(t, j, trace.Query{Run: "run of a"})
+	if len(events) != 2 || events[0].Trace != "a" {
+		t.Errorf("a run is not found without its trace: %d events", len(events))
+	}
+}
+
+func testUnstored(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	batch := []*synapse.Event{
+		run.Event(1, &synapse.Text{Text: "a"}),
+		run.Event(2, &synapse.Warning{}),
+		run.Event(3, &synapse.Reasoning{Text: "b"}),
+		run.Event(4, &synapse.ToolOutput{Text: "c"}),
+		run.Event(5, &synapse.Warning{}),
+	}
+	appendAll(t, j, batch...)
+	appendAll(t, j, batch[0])
+	appendAll(t, j, batch[0]) // not stored, so no duplicate
+	if diff := cmp.Diff([]int64{2, 5}, seqs(read(t, j, trace.Query{}))); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	if got := read(t, j, trace.Query{Trace: "t"}); len(batch) != 5 || batch[2].Kind != synapse.KindReasoning || got[1].Seq != 5 {
+		t.Error("the caller's slice was changed")
+	}
+}
+
+func testDuplicates(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	first := run.Event(3, &synapse.Warning{Message: "first"})
+	appendAll(t, j, run.Event(1, &synapse.Warning{}), first)
+	for name, batch := range map[string][]*synapse.Event{
+		"again":               {first},
+		"other content":       {run.Event(3, &synapse.Conclusion{Content: "second"})},
+		"in a batch, last":    {run.Event(4, &synapse.Warning{}), run.Event(5, &synapse.Warning{}), run.Event(3, &synapse.Warning{})},
+		"in a batch, first":   {run.Event(1, &synapse.Warning{}), run.Event(6, &synapse.Warning{})},
+		"twice in a batch":    {run.Event(7, &synapse.Warning{}), run.Event(8, &synapse.Warning{}), run.Event(7, &synapse.Warning{})},
+		"of another run":      {Run{Trace: "t", ID: "other"}.Event(3, &synapse.Warning{})},
+		"with another trace":  {Run{Trace: "u", ID: "r"}.Event(3, &synapse.Warning{}), run.Event(3, &synapse.Warning{})},
+		"between older seqs":  {run.Event(2, &synapse.Warning{}), run.Event(1, &synapse.Warning{})},
+		"with a started run":  {Run{Trace: "t", ID: "new"}.Start(9, "x"), run.Event(3, &synapse.Warning{})},
+		"in a started trace":  {Run{Trace: "v", ID: "new"}.Start(1, "x"), Run{Trace: "v", ID: "new"}.Event(1, &synapse.Warning{})},
+		"and with other kind": {run.Event(3, &synapse.Retry{})},
+	} {
+		if err := j.Append(t.Context(), batch...); !errors.Is(err, trace.ErrDuplicate) {
+			t.Errorf("%s: got error %v, want one that is ErrDuplicate", name, err)
+		}
+	}
+	got := read(t, j, trace.Query{})
+	if diff := cmp.Diff([]int64{1, 3}, seqs(got)); diff != "" {
+		t.Errorf("a refused batch left something (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(first, got[1], equal); diff != "" {
+		t.Errorf("the stored event changed (-want +got):\n%s", diff)
+	}
+	if sums := list(t, j, trace.TraceQuery{}); len(sums) != 1 || sums[0].Runs != 1 {
+		t.Errorf("a refused batch left a run or a trace: %d traces", len(sums))
+	}
+	appendAll(t, j, Run{Trace: "t", ID: "new"}.Start(9, "x"), run.Event(10, &synapse.Warning{})) // and the journal goes on
+	if got := seqs(read(t, j, trace.Query{})); len(got) != 4 {
+		t.Errorf("after refused batches, the journal holds %v", got)
+	}
+}
+
+// strange is a body of a kind that no reader knows.
+type strange struct{}
+
+func (strange) Kind() synapse.EventKind { return "strange" }
+
+func testBadEvents(t *testing.T, j trace.Journal) {
+	good := Run{Trace: "t", ID: "r"}.Event(1, &synapse.Warning{})
+	for _, tt := range []struct {
+		name, want string
+		change     func(e *synapse.Event)
+	}{
+		{"no trace", "names no trace", func(e *synapse.Event) { e.Trace = "" }},
+		{"no run", "names no run", func(e *synapse.Event) { e.Run = "" }},
+		{"seq 0", "counts from 1", func(e *synapse.Event) { e.Seq = 0 }},
+		{"negative seq", "counts from 1", func(e *synapse.Event) { e.Seq = -1 }},
+		{"no version", "version 0", func(e *synapse.Event) { e.V = 0 }},
+		{"newer version", "version", func(e *synapse.Event) { e.V = synapse.EventVersion + 1 }},
+		{"no body", "no body", func(e *synapse.Event) { e.Body = nil }},
+		{"wrong body", "body of a retry", func(e *synapse.Event) { e.Body = &synapse.Retry{} }},
+		{"unknown kind", `unknown kind "strange"`, func(e *synapse.Event) { e.Kind, e.Body = "strange", strange{} }},
+		{"no kind", "unknown kind", func(e *synapse.Event) { e.Kind = "" }},
+		{"far time", "out of range", func(e *synapse.Event) { e.Time = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }},
+	} {
+		bad := *good
+		bad.Seq = 2
+		tt.change(&bad)
+		err := j.Append(t.Context(), good, &bad)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.want)
+		}
+	}
+	if err := j.Append(t.Context(), good, nil); err == nil {
+		t.Error("a nil event is taken")
+	}
+	if got := read(t, j, trace.Query{}); len(got) != 0 {
+		t.Errorf("refused batches left %d events", len(got))
+	}
+}
+
+func testStrangeText(t *testing.T, j trace.Journal) {
+	texts := []string{
+		"", " ", "a\x00b", "\x00", "日本語 ☕ 👩‍👩‍👧 é", "\u2028\u2029\ufeff\ufffd", "\x1b[31mred\x1b[0m\r\n\t\b\x7f",
+		`"quotes" \ and 'more' -- ; DROP TABLE events`, "<script>&amp;</script>", strings.Repeat("🦊", 1000), "%s %d ${HOME} `id`",
+	}
+	var want []*synapse.Event
+	for i, text := range texts {
+		run := Run{Trace: "t" + text, ID: "r" + text, Agent: text, Parent: text, SpawnedBy: text}
+		want = append(want,
+			run.Event(int64(2*i+1), &synapse.ToolFinished{Result: synapse.ToolResult{CallID: text, Name: text, Text: text, Details: Raw(text)}, Denied: text}),
+			run.Event(int64(2*i+2), &synapse.RunStarted{Spec: &synapse.Spec{Agent: text, System: text}, Input: []synapse.Message{synapse.UserText(text)}}))
+	}
+	appendAll(t, j, want...)
+	for i, text := range texts {
+		got := read(t, j, trace.Query{Trace: "t" + text, Run: "r" + text})
+		if diff := cmp.Diff(want[2*i:2*i+2], got, equal); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	if got := list(t, j, trace.TraceQuery{}); len(got) != len(texts) {
+		t.Errorf("%d traces are listed, want %d", len(got), len(texts))
+	}
+}
+
+func testHuge(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	var want []*synapse.Event
+	for i := range 5 {
+		text := strings.Repeat(string(rune('a'+i)), 3<<20)
+		want = append(want, run.Event(int64(i+1), &synapse.ToolFinished{Result: synapse.ToolResult{
+			Text:  text,
+			Media: []synapse.Media{{Type: "image/png", Data: bytes.Repeat([]byte{0, 0xff, byte(i)}, 1<<18)}},
+		}}))
+	}
+	appendAll(t, j, want[:2]...)
+	appendAll(t, j, want[2:]...)
+	appendAll(t, j, run.Event(6, &synapse.Warning{}))
+	got := read(t, j, trace.Query{Trace: "t"})
+	if len(got) != 6 {
+		t.Fatalf("%d events come back, want 6", len(got))
+	}
+	for i, e := range want { // no diff of megabytes
+		if !cmp.Equal(e, got[i], equal) {
+			t.Errorf("event %d comes back changed", e.Seq)
+		}
+	}
+}
+
+func testSharedSpec(t *testing.T, j trace.Journal) {
+	one := &synapse.Spec{Agent: "one", System: strings.Repeat("be good. ", 2000)}
+	two := &synapse.Spec{Agent: "two", System: one.System, Output: json.RawMessage(`{"type":"object"}`)}
+	var want []*synapse.Event
+	for i := range 40 {
+		spec := one
+		if i%3 == 0 {
+			spec = two
+		}
+		run := Run{Trace: "t", ID: fmt.Sprint("run", i), Parent: "main"}
+		want = append(want, run.Event(int64(i+1), &synapse.RunStarted{Spec: spec, Depth: 1, Input: []synapse.Message{synapse.UserText(fmt.Sprint(i))}}))
+	}
+	want = append(want, Run{Trace: "t", ID: "bare"}.Event(100, &synapse.RunStarted{}))
+	appendAll(t, j, want...)
+	if diff := cmp.Diff(want, read(t, j, trace.Query{Trace: "t"}), equal); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if one.System == "" || want[1].Body.(*synapse.RunStarted).Spec != one {
+		t.Error("the caller's events were changed")
+	}
+}
+
+func testMany(t *testing.T, j trace.Journal) {
+	const n = 3000
+	run := Run{Trace: "t", ID: "r"}
+	var batch []*synapse.Event
+	for i := range n {
+		batch = append(batch, run.Event(int64(2*i+1), &synapse.Warning{Code: fmt.Sprint(i)}))
+	}
+	appendAll(t, j, batch...)
+	i := 0
+	for e, err := range j.Events(t.Context(), trace.Query{Trace: "t"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(2*i + 1); e.Seq != want {
+			t.Fatalf("event %d has seq %d, want %d", i, e.Seq, want)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d events come back, want %d", i, n)
+	}
+}
+
+func testConcurrent(t *testing.T, j trace.Journal) {
+	const writers, each = 8, 40
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			own := Run{Trace: fmt.Sprint("own", w), ID: fmt.Sprint("r", w)}
+			shared := Run{Trace: "shared", ID: fmt.Sprint("r", w)}
+			for i := range each {
+				err := j.Append(t.Context(),
+					own.Event(int64(i+1), &synapse.Warning{}),
+					shared.Event(int64(w+i*writers+1), &synapse.ToolStarted{Effect: synapse.EffectUnsafe}))
+				if err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+				// One writer's duplicate is its own affair.
+				if err := j.Append(t.Context(), own.Event(int64(i+1), &synapse.Warning{})); !errors.Is(err, trace.ErrDuplicate) {
+					t.Errorf("writer %d: duplicate: got error %v", w, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for w := range writers {
+		if got := read(t, j, trace.Query{Trace: fmt.Sprint("own", w)}); len(got) != each {
+			t.Errorf("trace of writer %d has %d events, want %d", w, len(got), each)
+		}
+	}
+	got := seqs(read(t, j, trace.Query{Trace: "shared"}))
+	if len(got) != writers*each {
+		t.Fatalf("shared trace has %d events, want %d", len(got), writers*each)
+	}
+	for i, seq := range got {
+		if seq != int64(i+1) {
+			t.Fatalf("shared trace: place %d has seq %d", i, seq)
+		}
+	}
+	for _, s := range list(t, j, trace.TraceQuery{Trace: "shared"}) {
+		if s.Runs != writers {
+			t.Errorf("shared trace has %d runs, want %d", s.Runs, writers)
+		}
+	}
+}
+
+func testReadWhileWriting(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			if err := j.Append(context.WithoutCancel(t.Context()), run.Event(int64(i+1), &synapse.Warning{})); err != nil {
+				t.Errorf("append: %v", err)
+				return
+			}
+		}
+	}()
+	for finished := false; !finished; {
+		select {
+		case <-done:
+			finished = true
+		default:
+		}
+		var last int64
+		for e, err := range j.Events(t.Context(), trace.Query{Trace: "t"}) {
+			if err != nil {
+				t.Fatalf("read: %v", err)
+			}
+			if e.Seq != last+1 { // one writer, in order: a reader never sees a gap
+				t.Fatalf("event %d follows %d", e.Seq, last)
+			}
+			last = e.Seq
+		}
+		if finished && last != 300 {
+			t.Errorf("after the last append, the last event is %d", last)
+		}
+	}
+}
+
+func testAppendInside(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	for i := range 5 {
+		appendAll(t, j, run.Event(int64(i+1), &synapse.Warning{}))
+	}
+	i := int64(0)
+	for e, err := range j.Events(t.Context(), trace.Query{Trace: "t", AfterSeq: 0}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq > 5 {
+			break // whether these are seen is the journal's choice
+		}
+		i++
+		appendAll(t, j, run.Event(100+i, &synapse.Warning{}))
+		if got := read(t, j, trace.Query{Trace: "t", AfterSeq: 100}); int64(len(got)) != i {
+			t.Fatalf("inside the loop, %d of %d new events are there", len(got), i)
+		}
+	}
+	if got := read(t, j, trace.Query{Trace: "t"}); len(got) != 10 {
+		t.Errorf("%d events, want 10", len(got))
+	}
+}
+
+func testBreak(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	var batch []*synapse.Event
+	for i := range 1000 {
+		batch = append(batch, run.Event(int64(i+1), &synapse.Warning{}))
+	}
+	appendAll(t, j, batch...)
+	for range 50 { // a connection lost to each break would be felt by now
+		n := 0
+		for _, err := range j.Events(t.Context(), trace.Query{Trace: "t"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == 3 {
+				break
+			}
+		}
+		for range j.Traces(t.Context(), trace.TraceQuery{}) {
+			break
+		}
+	}
+	events := j.Events(t.Context(), trace.Query{Trace: "t", AfterSeq: 990})
+	for range 2 { // a sequence may be ranged over again
+		if got, err := trace.Collect(events); err != nil || len(got) != 10 {
+			t.Errorf("got %d events and error %v, want 10", len(got), err)
+		}
+	}
+	next, stop := iter.Pull2(events)
+	next()
+	stop()
+}
+
+func testCancel(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := j.Append(ctx, run.Event(1, &synapse.Warning{}), run.Event(2, &synapse.Warning{})); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	var last error
+	for _, err := range j.Events(ctx, trace.Query{}) {
+		if last = err; err == nil {
+			n++
+		}
+		cancel()
+	}
+	if n != 1 || !errors.Is(last, context.Canceled) {
+		t.Errorf("cancelled at the first event: %d events, error %v", n, last)
+	}
+	if err := j.Append(ctx, run.Event(3, &synapse.Warning{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("append: got error %v, want context.Canceled", err)
+	}
+	for _, err := range j.Events(ctx, trace.Query{}) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("read: got error %v, want context.Canceled", err)
+		}
+	}
+	for _, err := range j.Traces(ctx, trace.TraceQuery{}) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("list: got error %v, want context.Canceled", err)
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 2}, seqs(read(t, j, trace.Query{}))); diff != "" {
+		t.Errorf("after a cancelled append (-want +got):\n%s", diff)
+	}
+	// An answer is true: an append that says it failed has left nothing, one
+	// that says it worked has left all.
+	for i := range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		seq := int64(10 + 2*i)
+		err := j.Append(ctx, run.Event(seq, &synapse.Conclusion{}), run.Event(seq+1, &synapse.Warning{}))
+		got := len(read(t, j, trace.Query{AfterSeq: seq - 1}))
+		if err == nil && got != 2 || err != nil && got != 0 {
+			t.Errorf("append returned %v and left %d of 2 events", err, got)
+		}
+		cancel()
+	}
+}
+
+func testCallersSlice(t *testing.T, j trace.Journal) {
+	run := Run{Trace: "t", ID: "r"}
+	batch := []*synapse.Event{run.Event(1, &synapse.Warning{}), run.Event(2, &synapse.Warning{})}
+	appendAll(t, j, batch...)
+	batch[0], batch[1] = nil, nil // the slice is the caller's again
+	if got := seqs(read(t, j, trace.Query{})); len(got) != 2 {
+		t.Errorf("stored %v", got)
+	}
+}
