@@ -1,0 +1,257 @@
+// Package remote talks to model providers over HTTP. It implements
+// [synapse.Model] over the language-model layer of charm.land/fantasy: a
+// request becomes a fantasy call, stream parts become deltas, failures become
+// a [synapse.ProviderError]. It never retries: that is its caller's decision,
+// and only one layer may take it.
+//
+// Between fantasy and the network stands an exchange of this package. It sets
+// every header itself, so that nothing ambient (the SDK below reads its own
+// environment variables) reaches a server the user did not name; it keeps the
+// facts of an answer that the layers above lose, such as the status, the wait
+// a provider asks for and the reason a reply ended; and it hands up the stream
+// in one canonical form, whatever the dialect of the server.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"charm.land/fantasy"
+	"charm.land/fantasy/providers/openai"
+	"charm.land/fantasy/providers/openaicompat"
+
+	synapse "github.com/synapse-agents/synapse"
+)
+
+// DefaultUserAgent is what a request calls itself unless [Config.UserAgent]
+// says otherwise.
+const DefaultUserAgent = "synapse"
+
+// A Config says where a provider is and how to ask it. The zero value of every
+// field but Provider is a default.
+type Config struct {
+	// Provider is a name from [Providers], or any other name together with a
+	// BaseURL, which is then asked as an OpenAI-compatible endpoint.
+	Provider string
+	// BaseURL is the API's root, for example "http://127.0.0.1:8080/v1". Empty
+	// means the provider's own.
+	BaseURL string
+	// APIKey is sent as a bearer token; empty sends none.
+	APIKey string
+	// Headers are sent with every request and win over this package's own.
+	Headers map[string]string
+	// HTTPClient sends the requests. Nil is a client with its own connection
+	// pool and without a time limit: cancel the context instead.
+	HTTPClient *http.Client
+	// UserAgent is DefaultUserAgent when empty.
+	UserAgent string
+	// Wire chooses the format. Empty is Responses for OpenAI itself and Chat
+	// Completions for everybody else.
+	Wire Wire
+	// Price looks a model's price up. Nil, or false, leaves the cost of a
+	// reply unknown, unless a known local server on loopback gave it.
+	Price func(model string) (Price, bool)
+}
+
+// Wire names a streaming format.
+type Wire string
+
+// The wires.
+const (
+	WireChat      Wire = "chat"      // OpenAI's Chat Completions, spoken by nearly everybody
+	WireResponses Wire = "responses" // OpenAI's Responses
+)
+
+// New returns a model that asks the configured provider. It sends nothing yet.
+// The model may be used from several goroutines at once.
+func New(cfg Config) (synapse.Model, error) {
+	row, known := lookup(cfg.Provider)
+	if cfg.Provider == "" {
+		return nil, fmt.Errorf("model provider: no name given; want one of %s, or any name with a base URL", strings.Join(names(), ", "))
+	}
+	base := cfg.BaseURL
+	if base == "" {
+		base = row.BaseURL
+	}
+	if base == "" {
+		if known {
+			return nil, fmt.Errorf("model provider %s: a base URL is needed, for example http://127.0.0.1:8000/v1", cfg.Provider)
+		}
+		return nil, fmt.Errorf("model provider %q: not known; want one of %s, or a base URL of an OpenAI-compatible endpoint", cfg.Provider, strings.Join(names(), ", "))
+	}
+	u, err := parseBase(base)
+	if err != nil {
+		return nil, fmt.Errorf("model provider %s: base URL: %w", cfg.Provider, err)
+	}
+	own := row.BaseURL != "" && strings.TrimRight(base, "/") == row.BaseURL
+	key := strings.TrimSpace(cfg.APIKey) // a key pasted with its line end is no valid header
+	if key == "" && own && row.KeyEnv != "" {
+		return nil, fmt.Errorf("model provider %s: no API key; set %s", cfg.Provider, row.KeyEnv)
+	}
+	m := &model{
+		name: cfg.Provider, row: row, base: u.String(), key: key,
+		local: row.Local && loopback(u.Hostname()),
+		price: cfg.Price, client: cfg.HTTPClient, header: http.Header{},
+	}
+	switch cfg.Wire {
+	case WireChat, WireResponses:
+		m.wire = cfg.Wire
+	case "":
+		m.wire = WireChat
+		if own && row.Responses {
+			m.wire = "" // by model
+		}
+	default:
+		return nil, fmt.Errorf("model provider %s: wire %q: want chat or responses", cfg.Provider, cfg.Wire)
+	}
+	if m.client == nil {
+		m.client = newClient()
+	}
+	m.header.Set("User-Agent", DefaultUserAgent)
+	if cfg.UserAgent != "" {
+		m.header.Set("User-Agent", cfg.UserAgent)
+	}
+	if key != "" {
+		m.header.Set("Authorization", "Bearer "+key)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
+		m.header.Set(name, cfg.Headers[name])
+	}
+	return m, nil
+}
+
+// parseBase checks a base URL and drops what would be lost on the way: a query
+// or a fragment cannot be carried over to the endpoints below it.
+func parseBase(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q: want http:// or https:// in front", s)
+	case u.Host == "":
+		return nil, fmt.Errorf("%q: names no host", s)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%q: want no query and no fragment", s)
+	case u.User != nil:
+		return nil, fmt.Errorf("base URL of host %s: want no user name or password; use a header", u.Host)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+// newClient returns a client whose pool keeps a connection for every child of
+// a wide fan-out, and which never asks for compression: a compressed stream
+// arrives in lumps.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 64
+	t.DisableCompression = true
+	return &http.Client{Transport: t}
+}
+
+// loopback reports whether a URL's host is this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// model is one configured provider.
+type model struct {
+	name   string
+	row    Provider
+	base   string
+	key    string
+	local  bool
+	wire   Wire // empty: by model
+	header http.Header
+	client *http.Client
+	price  func(string) (Price, bool)
+}
+
+// wireFor returns the format in which a model is asked. OpenAI's newer models
+// take tools and reasoning together only over Responses; those that speak or
+// search exist only over Chat Completions.
+func (m *model) wireFor(name string) Wire {
+	switch {
+	case m.wire != "":
+		return m.wire
+	case strings.Contains(name, "audio"), strings.Contains(name, "search-preview"):
+		return WireChat
+	}
+	return WireResponses
+}
+
+// open returns fantasy's model for one request, over that request's exchange.
+// The providers are values without connections, so one per request costs
+// nothing that could be seen beside a request.
+func (m *model) open(ctx context.Context, x *exchange) (fantasy.LanguageModel, error) {
+	var p fantasy.Provider
+	var err error
+	if x.wire == WireResponses {
+		p, err = openai.New(openai.WithBaseURL(m.base), openai.WithHTTPClient(x), openai.WithUseResponsesAPI(),
+			openai.WithResponsesAPIFunc(func(string) bool { return true }))
+	} else {
+		// The compatible flavour for OpenAI itself too: it is the same wire,
+		// and the only one of the two that carries reasoning.
+		p, err = openaicompat.New(openaicompat.WithBaseURL(m.base), openaicompat.WithHTTPClient(x))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.LanguageModel(ctx, x.model)
+}
+
+// Generate sends the request and yields the reply as it comes.
+func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*synapse.Delta, error] {
+	return func(yield func(*synapse.Delta, error) bool) {
+		rctx, cancel := context.WithCancel(ctx)
+		x := newExchange(m, req.Model)
+		defer x.close(cancel)
+
+		fail := func(err error) {
+			if ctx.Err() != nil {
+				yield(nil, context.Cause(ctx))
+				return
+			}
+			yield(nil, x.failure(err))
+		}
+		call, err := m.encode(req)
+		if err != nil {
+			yield(nil, x.fault(&synapse.ProviderError{Kind: synapse.ErrorRequest, Message: err.Error(), Err: err}))
+			return
+		}
+		lm, err := m.open(rctx, x)
+		if err != nil {
+			fail(err)
+			return
+		}
+		parts, err := lm.Stream(rctx, call)
+		if err != nil {
+			fail(err)
+			return
+		}
+		d := decoder{m: m, x: x, req: req}
+		for part := range parts {
+			delta, end, err := d.part(part)
+			switch {
+			case err != nil:
+				fail(err)
+				return
+			case delta != nil && !yield(delta, nil), end:
+				return
+			}
+		}
+		fail(errNoEnd)
+	}
+}
