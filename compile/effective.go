@@ -52,28 +52,16 @@ func Effective(in ToolInput) (p policy.Policy, unresolved []string, warnings []a
 	wanted, unresolved := j.candidates()
 	for _, t := range j.tools {
 		if isCompanion(t.Name) {
-			continue // judged below, when task has been
-		}
-		j.judge(&p, t, wanted[t.Name])
-	}
-	// The companions take task's verdict; Allow keeps the host's order.
-	verdict, denied := p.Block[toolTask]
-	if !j.have[toolTask] {
-		verdict, denied = policy.Reason{Code: policy.NoSpawn, Origin: OriginBuiltin}, true
-	}
-	for _, t := range j.tools {
-		if !isCompanion(t.Name) {
 			continue
 		}
-		if j.judge(&p, t, true); denied {
-			if _, own := p.Block[t.Name]; !own {
-				p.Block[t.Name] = verdict
-			}
+		if reason, denied := j.verdict(t, wanted[t.Name]); denied {
+			p.Block[t.Name] = reason
 		}
 	}
+	j.companions(&p)
 	p.Allow = make([]string, 0, len(j.tools)-len(p.Block))
 	for _, t := range j.tools {
-		if _, blocked := p.Block[t.Name]; !blocked {
+		if _, denied := p.Block[t.Name]; !denied {
 			p.Allow = append(p.Allow, t.Name)
 		}
 	}
@@ -110,6 +98,8 @@ func newJudge(in *ToolInput) *judge {
 	return j
 }
 
+func (j *judge) exists(tool string) bool { return j.have[tool] }
+
 func (j *judge) add(t HostTool) {
 	if !j.have[t.Name] {
 		j.have[t.Name] = true
@@ -122,7 +112,11 @@ func (j *judge) toolRule() agents.ToolRule {
 	if j.Definition == nil {
 		return agents.ToolRule{Mode: agents.ToolsInherit}
 	}
-	return j.Definition.Tools
+	rule := j.Definition.Tools
+	if rule.Mode == "" {
+		rule.Mode = agents.ToolsInherit
+	}
+	return rule
 }
 
 // candidates returns the tools that the agent has unless something blocks them
@@ -144,7 +138,7 @@ func (j *judge) candidates() (wanted map[string]bool, unresolved []string) {
 			}
 			for _, tool := range found {
 				wanted[tool] = true
-				if !isGlob(name) {
+				if !policy.IsGlob(name) {
 					j.named[tool] = true
 				}
 			}
@@ -174,13 +168,13 @@ func (j *judge) resolve(name string) []string {
 	if j.have[name] {
 		return []string{name}
 	}
-	if tool := canonical(name); j.have[tool] {
+	if tool := policy.Canonical(name, j.exists); j.have[tool] {
 		return []string{tool}
 	}
 	var found []string
-	if isGlob(name) {
+	if policy.IsGlob(name) {
 		for _, t := range j.tools {
-			if matchName(name, t.Name) {
+			if policy.MatchName(name, t.Name) {
 				found = append(found, t.Name)
 			}
 		}
@@ -188,14 +182,33 @@ func (j *judge) resolve(name string) []string {
 	return found
 }
 
-// judge enters the tool into the policy's Allow or Block.
-func (j *judge) judge(p *policy.Policy, t HostTool, wanted bool) {
-	reason, blocked := j.blocked(t)
-	if !blocked && !wanted {
-		reason, blocked = j.leftOver(), true
+// verdict returns why the tool is denied, if it is.
+func (j *judge) verdict(t HostTool, wanted bool) (policy.Reason, bool) {
+	if reason, blocked := j.blocked(t); blocked {
+		return reason, true
 	}
-	if blocked {
-		p.Block[t.Name] = reason
+	if !wanted {
+		return j.leftOver(), true
+	}
+	return policy.Reason{}, false
+}
+
+// companions gives the tools that follow sub-agents the verdict on task, unless
+// something denies one of them on its own.
+func (j *judge) companions(p *policy.Policy) {
+	reason, denied := p.Block[toolTask]
+	if !j.have[toolTask] {
+		reason, denied = policy.Reason{Code: policy.NoSpawn, Origin: OriginBuiltin}, true
+	}
+	for _, t := range j.tools {
+		if !isCompanion(t.Name) {
+			continue
+		}
+		if own, blocked := j.blocked(t); blocked {
+			p.Block[t.Name] = own
+		} else if denied {
+			p.Block[t.Name] = reason
+		}
 	}
 }
 
@@ -204,26 +217,26 @@ func (j *judge) judge(p *policy.Policy, t HostTool, wanted bool) {
 func (j *judge) blocked(t HostTool) (policy.Reason, bool) {
 	r := &j.Restrictions
 	for _, layer := range r.Excluded {
-		if names(layer.Values, t.Name) {
+		if j.names(layer.Values, t.Name) {
 			return policy.Reason{Code: policy.ExcludedTools, Origin: layer.Origin}, true
 		}
 	}
 	for _, src := range r.Rules {
-		if line, ok := deniesAll(src.Rules, t.Name); ok {
+		if line, ok := j.deniesAll(src.Rules, t.Name); ok {
 			return policy.Reason{Code: policy.ExcludedTools, Origin: at(src.Origin, line) + ", permissions"}, true
 		}
 	}
-	if r.Minimal.On && names(j.minimal, t.Name) {
+	if r.Minimal.On && j.names(j.minimal, t.Name) {
 		return policy.Reason{Code: policy.MinimalFilesystem, Origin: r.Minimal.Origin}, true
 	}
 	if r.ReadOnly.On && !t.ReadOnly && !knownReadOnly(t.Name) {
 		return policy.Reason{Code: policy.ReadOnly, Origin: r.ReadOnly.Origin}, true
 	}
-	if origin, ok := denies(j.Definition, t.Name); ok {
+	if origin, ok := j.denies(j.Definition, t.Name); ok {
 		return policy.Reason{Code: policy.DisallowedTools, Origin: origin}, true
 	}
 	for _, caller := range j.Callers {
-		if origin, ok := denies(caller, t.Name); ok {
+		if origin, ok := j.denies(caller, t.Name); ok {
 			return policy.Reason{Code: policy.DisallowedTools, Origin: fmt.Sprintf("%s, caller %s", origin, caller.Name)}, true
 		}
 	}
@@ -241,7 +254,7 @@ func (j *judge) blocked(t HostTool) (policy.Reason, bool) {
 			return policy.Reason{Code: policy.NoSpawn, Origin: OriginBuiltin}, true
 		}
 	}
-	if r.Allowed != nil && !isCompanion(t.Name) && !names(r.Allowed.Values, t.Name) {
+	if r.Allowed != nil && !isCompanion(t.Name) && !j.names(r.Allowed.Values, t.Name) {
 		return policy.Reason{Code: policy.NotListed, Origin: r.Allowed.Origin}, true
 	}
 	return policy.Reason{}, false
@@ -309,7 +322,7 @@ func (j *judge) warnings(p *policy.Policy, unresolved []string) []agents.Diagnos
 	}
 	seen := map[string]bool{}
 	for _, name := range def.Tools.Names {
-		if isGlob(name) || def.Tools.Mode != agents.ToolsExact {
+		if policy.IsGlob(name) || def.Tools.Mode != agents.ToolsExact {
 			continue
 		}
 		for _, tool := range j.resolve(name) {
@@ -328,7 +341,7 @@ func (j *judge) warnings(p *policy.Policy, unresolved []string) []agents.Diagnos
 	}
 	if len(p.Allow) == 0 && !asksForNone(def.Tools) {
 		warn("tools", "no-tools", "see `synapse agents explain` for every tool's reason",
-			"%s", noTools(p, def, unresolved))
+			"%s", j.noTools(p, unresolved))
 	}
 	return list
 }
@@ -339,37 +352,27 @@ func asksForNone(rule agents.ToolRule) bool {
 }
 
 // noTools says in one sentence why nothing is left of the tools asked for.
-func noTools(p *policy.Policy, def *agents.Definition, unresolved []string) string {
+func (j *judge) noTools(p *policy.Policy, unresolved []string) string {
 	var why []string
 	if len(unresolved) > 0 {
 		why = append(why, "no such tool: "+strings.Join(unresolved, ", "))
 	}
-	seen := map[policy.Reason]bool{}
-	for _, name := range def.Tools.Names {
-		tool := name
-		if _, ok := p.Block[tool]; !ok {
-			tool = canonical(name)
-		}
-		if reason, ok := p.Block[tool]; ok {
-			why = append(why, fmt.Sprintf("%s: %s (%s)", tool, reason.Code, reason.Origin))
+	wanted, _ := j.candidates()
+	said := map[policy.Reason]bool{}
+	for _, t := range j.tools {
+		if reason := p.Block[t.Name]; wanted[t.Name] && !said[reason] {
+			said[reason] = true
+			why = append(why, fmt.Sprintf("%s: %s (%s)", t.Name, reason.Code, reason.Origin))
 		}
 	}
-	if len(why) == 0 { // nothing was listed by name: say what stopped the usual tools
-		for _, tool := range FrameworkTools() {
-			if reason := p.Block[tool]; !seen[reason] {
-				seen[reason] = true
-				why = append(why, fmt.Sprintf("%s: %s (%s)", tool, reason.Code, reason.Origin))
-			}
-		}
-	}
-	return fmt.Sprintf("agent %q is left without any tool: %s", def.Name, strings.Join(why, "; "))
+	return fmt.Sprintf("agent %q is left without any tool: %s", j.Definition.Name, strings.Join(why, "; "))
 }
 
-// names reports whether one of the names denies the tool: by its own name, by
-// an alias or by a glob. Where a name could mean two tools it denies both.
-func names(list []string, tool string) bool {
+// names reports whether one of the names stands for the tool: as its own name,
+// as an alias or as a glob.
+func (j *judge) names(list []string, tool string) bool {
 	for _, name := range list {
-		if name == tool || canonical(name) == tool || isGlob(name) && matchName(name, tool) {
+		if policy.MatchName(policy.Canonical(name, j.exists), tool) {
 			return true
 		}
 	}
@@ -377,14 +380,14 @@ func names(list []string, tool string) bool {
 }
 
 // denies reports whether a definition takes the tool away, and where it says so.
-func denies(def *agents.Definition, tool string) (origin string, ok bool) {
+func (j *judge) denies(def *agents.Definition, tool string) (origin string, ok bool) {
 	if def == nil {
 		return "", false
 	}
-	if names(def.DisallowedTools, tool) {
+	if j.names(def.DisallowedTools, tool) {
 		return place(def, "disallowed_tools"), true
 	}
-	if line, ok := deniesAll(def.Permissions, tool); ok {
+	if line, ok := j.deniesAll(def.Permissions, tool); ok {
 		origin := place(def, "permissions")
 		if line > 0 && def.Layer != agents.LayerBuiltin {
 			origin = at(file(def), line)
@@ -398,10 +401,10 @@ func denies(def *agents.Definition, tool string) (origin string, ok bool) {
 // tool, and on which line. Such a tool is not worth offering. The last rule
 // that matches a call decides, so the rules are read backwards: one that
 // grants anything ends the search.
-func deniesAll(rules []policy.Rule, tool string) (line int, ok bool) {
+func (j *judge) deniesAll(rules []policy.Rule, tool string) (line int, ok bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := rules[i]
-		if !names([]string{r.Tool}, tool) {
+		if !j.names([]string{r.Tool}, tool) {
 			continue
 		}
 		if r.Action != policy.Deny {
