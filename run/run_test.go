@@ -142,7 +142,7 @@ func (r *record) verify() {
 	r.t.Helper()
 	var last int64
 	open := map[string]bool{}
-	calls := map[string]int{}
+	calls := map[string]bool{} // waiting for their results, by run and id
 	for _, e := range r.events {
 		if e.Seq <= last {
 			r.t.Errorf("event %d follows %d", e.Seq, last)
@@ -158,24 +158,21 @@ func (r *record) verify() {
 			delete(open, e.Run)
 		case *synapse.ModelReplied:
 			for _, c := range b.Message.Calls() {
-				calls[e.Run+"/"+c.ID+fmt.Sprint(b.Turn)]++
+				calls[e.Run+"/"+c.ID] = true
 			}
 		case *synapse.ToolFinished:
-			for k := range calls {
-				if strings.HasPrefix(k, e.Run+"/"+b.Result.CallID) && calls[k] == 1 {
-					calls[k]--
-					break
-				}
+			if key := e.Run + "/" + b.Result.CallID; calls[key] {
+				delete(calls, key)
+			} else {
+				r.t.Errorf("a second result, or one without a call: %s", key)
 			}
 		}
 	}
 	for id := range open {
 		r.t.Errorf("run %s has no end", id)
 	}
-	for k, n := range calls {
-		if n != 0 {
-			r.t.Errorf("call %s has no result", k)
-		}
+	for key := range calls {
+		r.t.Errorf("call %s has no result", key)
 	}
 }
 
@@ -200,7 +197,7 @@ func (r *record) outcome(agent string) synapse.Outcome {
 	return ends[len(ends)-1].Outcome
 }
 
-// results returns the texts of an agent's tool results.
+// results returns the texts of an agent's tool results, as they came.
 func (r *record) results(agent string) []string {
 	var out []string
 	for _, b := range bodies[*synapse.ToolFinished](r, agent) {
@@ -241,7 +238,9 @@ func TestLoopRunsToolsAndAnswers(t *testing.T) {
 		t.Errorf("usage = %+v", out.Usage)
 	}
 	want := []string{"read: a", "read: b"}
-	if got := r.results("main"); !slices.Equal(got, want) {
+	got := r.results("main")
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
 		t.Errorf("results = %q, want %q", got, want)
 	}
 	if got := bodies[*synapse.Conclusion](r, ""); len(got) != 1 || got[0].Content != "Done." {
