@@ -104,7 +104,7 @@ func TestEnds(t *testing.T) {
 		},
 		{
 			name:   "time",
-			limits: synapse.Limits{Time: synapse.Duration(time.Minute)},
+			limits: synapse.Limits{Time: synapse.Duration(50 * time.Second)},
 			turns:  []script.Turn{{Text: "half", Calls: []synapse.ToolCall{read("a")}}, {Delay: time.Hour, Text: "never"}},
 			want:   synapse.Outcome{Status: synapse.StatusTimedOut, Limit: "time", Text: "half"},
 			first:  `Agent "worker" timed out (partial).`, body: "half",

@@ -34,7 +34,9 @@ func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *accou
 	r.who.V, r.who.Trace = synapse.EventVersion, t.id
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.ctx = ctx
-	if !deadline.IsZero() {
+	// A deadline that is the parent's comes with the parent's context: with a
+	// timer of its own, the child could end a moment before its parent does.
+	if outer, ok := ctx.Deadline(); !deadline.IsZero() && !(ok && outer.Equal(deadline)) {
 		var stop context.CancelFunc
 		r.ctx, stop = context.WithDeadlineCause(ctx, deadline, ErrDeadline)
 		cancel := r.cancel
