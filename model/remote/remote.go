@@ -14,6 +14,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -130,10 +131,13 @@ func New(cfg Config) (synapse.Model, error) {
 // parseBase checks a base URL and drops what would be lost on the way: a query
 // or a fragment cannot be carried over to the endpoints below it.
 func parseBase(s string) (*url.URL, error) {
+	if !strings.Contains(s, "://") {
+		return nil, fmt.Errorf("%q: want http:// or https:// in front", s)
+	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, errors.New("not a URL") // the parser's error would quote a password
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%q: want http:// or https:// in front", s)
 	case u.Host == "":
