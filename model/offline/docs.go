@@ -1,0 +1,468 @@
+package offline
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var packageDoc = regexp.MustCompile(`^\s*(//|/\*)\s*(Package|Command) (\w[\w-]*)`)
+
+// packages answers which packages there are, each with the first sentence of
+// its doc comment.
+func (s *session) packages(a ask) section {
+	docs := s.search(query{pattern: `^(// |/\* *)(Package|Command) \w`, path: a.scope, exts: []string{"go"}, why: "find the packages' doc comments"})
+	clauses := s.search(query{pattern: `^package \w+`, path: a.scope, exts: []string{"go"}, why: "find the packages"})
+	others := s.find("**/{__init__.py,package.json,Cargo.toml,pom.xml}", a.scope)
+	if sec, stop := stopped(docs, clauses, others); stop {
+		return sec
+	}
+	dirs := []string{}
+	named := map[string]hit{}
+	for _, h := range readHits(clauses.text) {
+		dir := path.Dir(h.path)
+		if inData(h.path) || isTest(h.path) {
+			continue
+		}
+		if _, ok := named[dir]; !ok {
+			dirs, named[dir] = append(dirs, dir), h
+		}
+	}
+	doc := map[string]hit{}
+	for _, h := range readHits(docs.text) {
+		dir := path.Dir(h.path)
+		if _, ok := named[dir]; !ok && !inData(h.path) && !isTest(h.path) {
+			dirs, named[dir] = append(dirs, dir), h
+		}
+		if m := packageDoc.FindStringSubmatch(h.text); m == nil || inData(h.path) || isTest(h.path) {
+			continue
+		}
+		if _, ok := doc[dir]; !ok {
+			doc[dir] = h
+		}
+	}
+	slices.Sort(dirs)
+	var sec section
+	const most = 40
+	var outs []outcome
+	for i, dir := range dirs {
+		if i == most {
+			sec.lines = append(sec.lines, fmt.Sprintf("… %s more", count(len(dirs)-i, "package")))
+			break
+		}
+		d, ok := doc[dir]
+		if !ok {
+			h := named[dir]
+			sec.lines = append(sec.lines, h.quote()+"   [no doc comment]")
+			continue
+		}
+		o := s.read(d.path, d.line, 8)
+		outs = append(outs, o)
+		if o.ok() {
+			sec.lines = append(sec.lines, sentence(readLines(d.path, o.text, d.line)))
+		} else if o.state != waiting {
+			sec.lines = append(sec.lines, d.quote())
+		}
+	}
+	// Other languages' packages: their first doc line, or their manifest.
+	n := len(dirs)
+	for _, p := range readPaths(others.text) {
+		if inData(p) || n >= most {
+			continue
+		}
+		n++
+		o := s.read(p, 1, 8)
+		outs = append(outs, o)
+		sec.lines = append(sec.lines, manifestLine(p, readLines(p, o.text, 1)))
+	}
+	for _, o := range outs {
+		if o.state == waiting {
+			return wait()
+		}
+	}
+	if n == 0 {
+		return s.topFolders(a)
+	}
+	sec.lead = count(n, "package")
+	if a.scope != "" {
+		sec.lead += " in " + a.scope
+	}
+	sec.lines = append(sec.lines, noted(docs, clauses)...)
+	return sec
+}
+
+// topFolders answers for a project without packages that the rules know.
+func (s *session) topFolders(a ask) section {
+	out := s.find("**/*", a.scope)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	n := map[string]int{}
+	for _, p := range readPaths(out.text) {
+		dir, _, deep := strings.Cut(p, "/")
+		if !deep {
+			dir = "."
+		}
+		n[dir]++
+	}
+	return section{lead: "no packages found; files by folder", lines: append(table(n, 20), noted(out)...)}
+}
+
+// sentence quotes the first sentence of a comment, over as many lines as it
+// takes.
+func sentence(lines []hit) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	text, last := "", lines[0].line
+	for _, l := range lines {
+		t := bare(l.text)
+		if l.line != lines[0].line && (t == "" || !isComment(l.text) && isComment(lines[0].text)) {
+			break
+		}
+		text, last = strings.TrimSpace(text+" "+t), l.line
+		if i := sentenceEnd(text); i > 0 {
+			text = text[:i]
+			break
+		}
+	}
+	at := fmt.Sprint(lines[0].line)
+	if last > lines[0].line {
+		at = fmt.Sprintf("%d-%d", lines[0].line, last)
+	}
+	return fmt.Sprintf("%s:%s: %s", lines[0].path, at, text)
+}
+
+var fullStop = regexp.MustCompile(`[.?!](\s|$)|[。？！]`)
+
+// abbreviations end in a full stop that ends no sentence.
+var abbreviations = []string{"e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."}
+
+// sentenceEnd returns the index after the first sentence's end, 0 if it has
+// none.
+func sentenceEnd(text string) int {
+	for _, loc := range fullStop.FindAllStringIndex(text, -1) {
+		end := loc[0] + len(strings.TrimSpace(text[loc[0]:loc[1]]))
+		if !slices.ContainsFunc(abbreviations, func(a string) bool { return strings.HasSuffix(text[:end], a) }) {
+			return end
+		}
+	}
+	return 0
+}
+
+var commentMark = regexp.MustCompile(`^\s*(//+!?|/\*+|\*+/?|#+|--+|"""|''')\s?|\s*(\*/|"""|''')\s*$`)
+
+// bare returns a line's text without comment marks.
+func bare(l string) string { return strings.TrimSpace(commentMark.ReplaceAllString(l, "")) }
+
+// manifestLine quotes the line of a package's file that tells most about it.
+func manifestLine(p string, lines []hit) string {
+	for _, want := range []string{`"description"`, `description =`, `"""`, `"name"`, `name =`} {
+		for _, l := range lines {
+			if strings.Contains(l.text, want) && len(strings.TrimSpace(l.text)) > len(want) {
+				return l.quote()
+			}
+		}
+	}
+	return p + "   [no doc comment]"
+}
+
+// summary quotes what a file, package or project says about itself.
+func (s *session) summary(a ask) section {
+	target := a.subject
+	switch strings.ToLower(target) {
+	case "", "this", "it", "architecture", "structure":
+		target = "README"
+	}
+	files, sec, stop := s.resolve(target)
+	if stop {
+		return sec
+	}
+	files = slices.DeleteFunc(files, inData)
+	if len(files) == 0 || ext(files[0]) != "md" && strings.HasPrefix(files[0], target+"/") {
+		if target == "README" {
+			return s.packages(ask{flags: map[string]bool{}})
+		}
+		// A package: what it says of itself, and what it exports.
+		return s.summaryOfPackage(target)
+	}
+	file := files[0]
+	out := s.read(file, 1, 0)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	lines := readLines(file, out.text, 1)
+	if ext(file) != "md" && ext(file) != "txt" && ext(file) != "rst" && ext(file) != "" {
+		return s.summaryOfCode(file, lines)
+	}
+	sec = section{lead: fmt.Sprintf("%s, its headings and the first sentence under each (%s)", file, count(len(lines), "line"))}
+	sec.lines = head(gist(lines), 60)
+	sec.lines = append(sec.lines, noted(out)...)
+	return sec
+}
+
+// gist quotes a document's headings, each with the first sentence under it.
+func gist(lines []hit) []string {
+	var out []string
+	fenced, open := false, true // open: the next paragraph is the first of its section
+	for i, l := range lines {
+		t := strings.TrimSpace(l.text)
+		switch {
+		case strings.HasPrefix(t, "```"), strings.HasPrefix(t, "~~~"):
+			fenced = !fenced
+		case fenced || t == "" || t == "---":
+		case heading.MatchString(l.text):
+			out, open = append(out, l.quote()), true
+		case open && plainText.MatchString(t):
+			open = false
+			out = append(out, "  "+sentence(lines[i:min(i+8, len(lines))]))
+		}
+	}
+	return out
+}
+
+var (
+	heading   = regexp.MustCompile(`^#{1,6} `)
+	plainText = regexp.MustCompile(`^[\p{L}\d"'“*_` + "`" + `(\[-]`)
+)
+
+func (s *session) summaryOfCode(file string, lines []hit) section {
+	pattern, ok := outlineFor(ext(file))
+	if !ok {
+		return section{lead: fmt.Sprintf("%s, first lines of %d", file, len(lines)), lines: quotes(lines, 12)}
+	}
+	re := regexp.MustCompile(pattern)
+	sec := section{lead: fmt.Sprintf("%s (%s): doc comment and definitions", file, count(len(lines), "line"))}
+	for i, l := range lines {
+		if isComment(l.text) || strings.HasPrefix(l.text, `"""`) {
+			sec.lines = append(sec.lines, sentence(lines[i:min(i+8, len(lines))]))
+			break
+		}
+		if i > 20 || re.MatchString(l.text) {
+			break
+		}
+	}
+	var defs []hit
+	for _, l := range lines {
+		if re.MatchString(l.text) && !strings.HasSuffix(strings.TrimSpace(l.text), "(") && !(ext(file) == "go" && strings.HasPrefix(l.text, "\t")) {
+			defs = append(defs, l)
+		}
+	}
+	sec.lines = append(sec.lines, quotes(defs, 50)...)
+	return sec
+}
+
+func (s *session) summaryOfPackage(dir string) section {
+	doc := s.packages(ask{scope: dir, flags: map[string]bool{}})
+	api := s.outline(ask{subject: dir, flags: map[string]bool{"exported": true}})
+	if doc.waiting || api.waiting {
+		return wait()
+	}
+	if doc.failed && api.failed {
+		return doc
+	}
+	api.lines = append(append(doc.lines, ""), api.lines...)
+	return api
+}
+
+// document names what a request means by "the docs".
+func document(name string) (glob string, file bool) {
+	switch strings.ToLower(name) {
+	case "", "docs", "doc", "documentation", "documents", "document":
+		return "**/*.md", false
+	}
+	return "", true
+}
+
+// passages quotes the lines of documents and comments that say most about a
+// topic. It does not know what they mean, and the answer says so.
+func (s *session) passages(a ask) section {
+	topic := a.subject
+	if topic == "" || a.kind == kindPassages && a.scope == "" {
+		topic = a.text
+	}
+	stems := content(topic)
+	if len(stems) == 0 {
+		return undone(beyond)
+	}
+	stems = stems[:min(len(stems), 10)]
+	if a.kind == kindTopic {
+		if glob, file := document(a.scope); file {
+			return s.passagesOf(a, stems)
+		} else if glob != "" {
+			a.scope = ""
+		}
+	}
+	parts := make([]string, len(stems))
+	for i, st := range stems {
+		parts[i] = regexp.QuoteMeta(st)
+	}
+	alt := `(` + strings.Join(parts, "|") + `)`
+	prose := s.search(query{pattern: alt, path: a.scope, exts: []string{"md", "txt", "rst"}, fold: true, why: "what the documents say on " + strings.Join(stems, ", ")})
+	code := s.search(query{pattern: `^\s*(//|#|/?\*+|"""|` + opener + ` ).*` + alt, path: a.scope, exts: sourceExts, fold: true, why: "what comments say on " + strings.Join(stems, ", ")})
+	if sec, stop := stopped(prose, code); stop {
+		return sec
+	}
+	var hits []hit
+	for _, h := range append(readHits(prose.text), readHits(code.text)...) {
+		if !inData(h.path) && !isTest(h.path) {
+			hits = append(hits, h)
+		}
+	}
+	return ranked(hits, stems, a, "lines closest to")
+}
+
+// passagesOf quotes from one document.
+func (s *session) passagesOf(a ask, stems []string) section {
+	files, sec, stop := s.resolve(a.scope)
+	if stop {
+		return sec
+	}
+	if files = slices.DeleteFunc(files, func(f string) bool {
+		return ext(f) != "md" && ext(f) != "txt" && ext(f) != "rst" && !strings.EqualFold(f, a.scope)
+	}); len(files) == 0 {
+		return section{lead: "no document named " + a.scope}
+	}
+	out := s.read(files[0], 1, 0)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	lines := readLines(files[0], out.text, 1)
+	// A line counts for the heading it stands under, too.
+	under := map[int]hit{}
+	var last hit
+	var hits []hit
+	for _, l := range lines {
+		if heading.MatchString(l.text) {
+			last = l
+		}
+		under[l.line] = last
+		if strings.TrimSpace(l.text) != "" && !heading.MatchString(l.text) {
+			hits = append(hits, l)
+		}
+	}
+	docs := make([][]string, len(hits))
+	for i, h := range hits {
+		docs[i] = append(tokens(h.text), tokens(under[h.line].text)...)
+	}
+	scores := rank(stems, docs)
+	order := best(scores, 8)
+	if len(order) == 0 {
+		return section{lead: fmt.Sprintf("%s has no line with %s", files[0], strings.Join(stems, ", "))}
+	}
+	slices.Sort(order)
+	sec = section{lead: fmt.Sprintf("%s on %s (quoted, not interpreted)", files[0], strings.Join(stems, ", "))}
+	shown := 0
+	for _, i := range order {
+		if h := under[hits[i].line]; h.line != shown && h.line > 0 {
+			sec.lines, shown = append(sec.lines, h.quote()), h.line
+		}
+		sec.lines = append(sec.lines, "  "+hits[i].quote())
+	}
+	sec.lines = append(sec.lines, noted(out)...)
+	return sec
+}
+
+// ranked quotes the hits that share most with the topic.
+func ranked(hits []hit, stems []string, a ask, lead string) section {
+	docs := make([][]string, len(hits))
+	for i, h := range hits {
+		docs[i] = tokens(h.text + " " + strings.TrimSuffix(path.Base(h.path), path.Ext(h.path)))
+	}
+	scores := rank(stems, docs)
+	for i, h := range hits {
+		// Covering more of the topic's words matters more than repeating one.
+		covered := 0
+		for _, st := range stems {
+			if slices.Contains(docs[i], st) {
+				covered++
+			}
+		}
+		scores[i] *= float64(covered) / float64(len(stems))
+		if ext(h.path) == "md" {
+			scores[i] *= 1.3
+		}
+	}
+	order := best(scores, 8)
+	if len(order) == 0 {
+		return section{lead: "no document or comment here mentions " + strings.Join(stems, ", ")}
+	}
+	sec := section{lead: lead + " “" + clip(strings.Join(stems, ", "), 80) + "” in documents and comments (quoted, not interpreted)"}
+	for _, i := range order {
+		sec.lines = append(sec.lines, hits[i].quote())
+	}
+	return sec
+}
+
+// best returns the indexes of the n highest scores above 0, highest first; those
+// far below the highest are left out.
+func best(scores []float64, n int) []int {
+	var order []int
+	for i, sc := range scores {
+		if sc > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case scores[a] > scores[b]:
+			return -1
+		case scores[a] < scores[b]:
+			return 1
+		}
+		return a - b
+	})
+	for i, at := range order {
+		if i == n || scores[at] < scores[order[0]]/4 {
+			return order[:i]
+		}
+	}
+	return order
+}
+
+// facts answers what manifests say: licence, dependencies, versions.
+func (s *session) facts(a ask) section {
+	var q query
+	what := ""
+	switch {
+	case a.flags["license"]:
+		files, sec, stop := s.resolve("LICENSE")
+		if stop {
+			return sec
+		}
+		if files = slices.DeleteFunc(files, inData); len(files) == 0 {
+			return section{lead: "no LICENSE file"}
+		}
+		out := s.read(files[0], 1, 6)
+		if sec, stop := stopped(out); stop {
+			return sec
+		}
+		lines := slices.DeleteFunc(readLines(files[0], out.text, 1), func(h hit) bool { return strings.TrimSpace(h.text) == "" })
+		return section{lead: files[0] + " begins", lines: quotes(lines, 4)}
+	case a.flags["version"]:
+		q = query{pattern: `^(go|toolchain) [0-9]|requires-python|"node":|rust-version|python_requires`, glob: "**/{go.mod,pyproject.toml,package.json,Cargo.toml,setup.py}", why: "find required versions"}
+		what = "required versions"
+	case a.flags["module"]:
+		q = query{pattern: `^module |^name = |^  "name":`, glob: "**/{go.mod,pyproject.toml,package.json,Cargo.toml}", why: "find module names"}
+		what = "modules"
+	default:
+		q = query{pattern: `^\s+[a-z0-9.-]+\.[a-z]+/\S+ v|^require \S+ v|^\s*"[@\w/-]+": "[~^]?[0-9]|^[A-Za-z0-9_-]+ *[=<>~]=|^\s+"[A-Za-z0-9_-]+ *[=<>~]`, glob: "**/{go.mod,package.json,requirements.txt,pyproject.toml,Cargo.toml}", why: "find dependencies"}
+		what = "dependencies"
+	}
+	out := s.search(q)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := slices.DeleteFunc(readHits(out.text), func(h hit) bool { return inData(h.path) })
+	if a.flags["deps"] {
+		// Indirect ones are the business of the direct ones.
+		all := len(hits)
+		hits = slices.DeleteFunc(hits, func(h hit) bool { return strings.Contains(h.text, "// indirect") })
+		if n := all - len(hits); n > 0 {
+			what = fmt.Sprintf("direct dependencies (%d indirect ones left out)", n)
+		}
+	}
+	return section{lead: fmt.Sprintf("%s: %s", what, count(len(hits), "line")), lines: append(quotes(hits, 60), noted(out)...)}
+}

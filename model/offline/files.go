@@ -1,0 +1,356 @@
+package offline
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// listFiles answers which files there are.
+func (s *session) listFiles(a ask) section {
+	pattern := "**/*"
+	switch {
+	case a.flags["tests"] && slices.Contains(a.exts, "go"):
+		pattern = "**/*_test.go"
+	case a.flags["tests"]:
+		pattern = "**/*{_test,.test,.spec,test_,Test}*"
+	case len(a.exts) > 0:
+		pattern = globFor(a.exts)
+	case a.subject != "" && !strings.Contains(a.subject, " "):
+		pattern = "**/*" + foldCase(unquote(a.subject)) + "*"
+	}
+	out := s.find(pattern, a.scope)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	paths := readPaths(out.text)
+	if a.flags["tests"] {
+		paths = slices.DeleteFunc(paths, func(p string) bool { return !isTest(p) })
+	}
+	left, _ := more(out.text)
+	what := "file"
+	if a.lang != "" {
+		what = a.lang + " file"
+	}
+	if a.flags["tests"] {
+		what = "test file"
+	}
+	where := ""
+	if a.scope != "" {
+		where = " in " + a.scope
+	}
+	sec := section{lead: fmt.Sprintf("%s%s (find_files %s)", count(len(paths)+left, what), where, pattern), lines: head(paths, 100)}
+	if left > 0 {
+		sec.lines = append(sec.lines, fmt.Sprintf("… %s more that the tool left out", count(left, "file")))
+	}
+	return sec
+}
+
+// locateFile answers where a file is.
+func (s *session) locateFile(a ask) section {
+	name := unquote(a.subject)
+	paths, sec, stop := s.resolve(name)
+	if stop {
+		return sec
+	}
+	return section{lead: fmt.Sprintf("%s named %s", count(len(paths), "file"), name), lines: head(paths, 40)}
+}
+
+// show quotes a file, lines of it, or one definition.
+func (s *session) show(a ask) section {
+	if a.flags["symbol"] {
+		return s.showSymbol(a)
+	}
+	files, sec, stop := s.resolve(a.subject)
+	if stop {
+		return sec
+	}
+	if len(files) == 0 {
+		if identifier.MatchString(a.subject) {
+			return s.showSymbol(a)
+		}
+		return section{lead: "no file named " + a.subject}
+	}
+	from, n := max(a.from, 1), maxLines-20
+	if a.to >= a.from && a.to > 0 {
+		n = min(n, a.to-from+1)
+	}
+	out := s.read(files[0], from, n)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	sec = block(readLines(files[0], out.text, from))
+	if note := partial(out.text); note != "" && a.to == 0 {
+		sec.lines = append(sec.lines, "", "The tool adds: "+note)
+	}
+	if len(files) > 1 {
+		sec.lines = append(sec.lines, "", "Also of that name: "+strings.Join(head(files[1:], 5), ", "))
+	}
+	return sec
+}
+
+// block writes consecutive lines of a file under one heading.
+func block(lines []hit) section {
+	if len(lines) == 0 {
+		return section{lead: "no lines there"}
+	}
+	first, last := lines[0], lines[len(lines)-1]
+	sec := section{lead: fmt.Sprintf("%s:%d-%d", first.path, first.line, last.line)}
+	for _, l := range lines {
+		sec.lines = append(sec.lines, fmt.Sprintf("%5d  %s", l.line, clip(strings.ReplaceAll(strings.TrimRight(l.text, " \t"), "\t", "    "), 240)))
+	}
+	return sec
+}
+
+// showSymbol quotes a definition whole, as far as its end can be seen.
+func (s *session) showSymbol(a ask) section {
+	qualifier, base := splitName(unquote(a.subject))
+	out := s.search(query{pattern: definition(base), exts: sourceExts, why: "find the definition of " + base})
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := byOwnFirst(readHits(out.text))
+	if q := qualified(hits, qualifier, base); len(q) > 0 {
+		hits = q
+	}
+	if len(hits) == 0 {
+		return section{lead: "no definition of " + a.subject + " found"}
+	}
+	const most = 120
+	at := hits[0]
+	from := max(1, at.line-12)
+	text := s.read(at.path, from, at.line-from+most)
+	if sec, stop := stopped(text); stop {
+		return sec
+	}
+	lines := readLines(at.path, text.text, from)
+	i := slices.IndexFunc(lines, func(l hit) bool { return l.line == at.line })
+	if i < 0 {
+		return section{lead: "definition of " + a.subject, lines: []string{at.quote()}}
+	}
+	start := i
+	for start > 0 && isComment(lines[start-1].text) {
+		start--
+	}
+	return block(lines[start : i+bodyLen(lines[i:], ext(at.path))])
+}
+
+// bodyLen returns how many lines a definition has, its first included.
+func bodyLen(lines []hit, e string) int {
+	indent := func(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
+	base := indent(lines[0].text)
+	if e == "py" {
+		n := 1
+		for i, l := range lines[1:] {
+			if strings.TrimSpace(l.text) == "" {
+				continue
+			}
+			if indent(l.text) <= base {
+				break
+			}
+			n = i + 2
+		}
+		return n
+	}
+	first := strings.TrimSpace(lines[0].text)
+	if !strings.HasSuffix(first, "{") && !strings.HasSuffix(first, "(") && !strings.HasSuffix(first, ",") {
+		return 1
+	}
+	for i, l := range lines[1:] {
+		t := strings.TrimSpace(l.text)
+		if indent(l.text) <= base && (strings.HasPrefix(t, "}") || strings.HasPrefix(t, ")")) && !strings.HasSuffix(t, "{") {
+			return i + 2
+		}
+	}
+	return len(lines)
+}
+
+// count answers how many there are.
+func (s *session) count(a ask) section {
+	var sec section
+	say := func(format string, args ...any) { sec.lines = append(sec.lines, fmt.Sprintf(format, args...)) }
+	var outs []outcome
+	get := func(q query) []tally {
+		q.path, q.count = a.scope, true
+		if q.exts == nil && q.glob == "" {
+			q.exts = a.exts
+		}
+		o := s.search(q)
+		outs = append(outs, o)
+		return readTallies(o.text)
+	}
+	where := ""
+	if a.scope != "" {
+		where = " in " + a.scope
+	}
+	lang := ""
+	if a.lang != "" {
+		lang = a.lang + " "
+	}
+	sum := func(ts []tally) (n int) {
+		for _, t := range ts {
+			n += t.n
+		}
+		return n
+	}
+	// A tool that shows only so many files says how many more there were.
+	total := func(ts []tally, o outcome) (n, files int) {
+		moreN, moreFiles := more(o.text)
+		return sum(ts) + moreN, len(ts) + moreFiles
+	}
+	if a.flags["matches"] {
+		pattern := regexp.QuoteMeta(a.subject)
+		if identifier.MatchString(a.subject) {
+			pattern = `\b` + pattern + `\b`
+		}
+		ts := get(query{pattern: pattern, fold: strings.ToLower(a.subject) == a.subject})
+		n, files := total(ts, outs[0])
+		say("“%s”: %s in %s%s", a.subject, count(n, "line"), count(files, "file"), where)
+		slices.SortStableFunc(ts, func(x, y tally) int { return y.n - x.n })
+		for i, t := range ts {
+			if i == 12 {
+				say("… %s more", count(len(ts)-i, "file"))
+				break
+			}
+			say("%s: %d", t.path, t.n)
+		}
+	}
+	if a.flags["files"] || a.flags["testfiles"] {
+		pattern, what := "**/*", lang+"file"
+		if len(a.exts) > 0 {
+			pattern = globFor(a.exts)
+		}
+		o := s.find(pattern, a.scope)
+		outs = append(outs, o)
+		paths := readPaths(o.text)
+		left, _ := more(o.text)
+		tests := 0
+		for _, p := range paths {
+			if isTest(p) && !inData(p) {
+				tests++
+			}
+		}
+		switch {
+		case a.flags["testfiles"]:
+			say("%s%s", count(tests, lang+"test file"), where)
+		case left == 0 && len(a.exts) > 0 && tests > 0:
+			say("%s%s, %d of them tests (find_files %s)", count(len(paths), what), where, tests, pattern)
+		default:
+			say("%s%s (find_files %s)", count(len(paths)+left, what), where, pattern)
+		}
+		if len(a.exts) == 0 && left == 0 && !a.flags["testfiles"] {
+			sec.lines = append(sec.lines, byExt(paths)...)
+		}
+	}
+	if a.flags["lines"] {
+		ts := get(query{pattern: "^", why: "count lines"})
+		n, files := total(ts, outs[len(outs)-1])
+		say("%s in %s%s (search_files, lines counted per file)", count(n, lang+"line"), count(files, "file"), where)
+		if files > 1 {
+			sec.lines = append(sec.lines, byDir(ts, a.scope)...)
+		}
+	}
+	if a.flags["tests"] {
+		ts := get(query{pattern: `^func (Test|Fuzz|Benchmark|Example)[A-Z_]?|^\s*(async )?def test_|^\s*(it|test)\(|^\s*#\[(tokio::)?test`, exts: orExts(a.exts), why: "count tests"})
+		n, files := total(ts, outs[len(outs)-1])
+		say("%s in %s%s", count(n, lang+"test"), count(files, "file"), where)
+	}
+	if a.flags["functions"] {
+		ts := get(query{pattern: `^func |^\s*(async )?def |^\s*(export )?(async )?function |^\s*(pub(\([a-z]+\))? )?(async )?fn `, exts: orExts(a.exts), why: "count functions"})
+		n, files := total(ts, outs[len(outs)-1])
+		say("%s in %s%s, methods and tests included", count(n, lang+"function"), count(files, "file"), where)
+	}
+	if a.flags["types"] {
+		ts := get(query{pattern: `^type [A-Za-z]|^\s*(export )?(abstract )?(class|interface|enum) |^\s*(pub )?(struct|enum|trait) `, exts: orExts(a.exts), why: "count types"})
+		n, files := total(ts, outs[len(outs)-1])
+		say("%s in %s%s", count(n, lang+"type"), count(files, "file"), where)
+	}
+	if a.flags["packages"] {
+		exts := orExts(a.exts)
+		o := s.find(globFor(exts), a.scope)
+		outs = append(outs, o)
+		dirs := map[string]bool{}
+		for _, p := range readPaths(o.text) {
+			if !inData(p) {
+				dirs[path.Dir(p)] = true
+			}
+		}
+		say("%s with %ssource files%s", count(len(dirs), "directory", "directories"), lang, where)
+	}
+	if a.flags["marks"] {
+		ts := get(query{pattern: `(^|//|#|/\*|<!--|--|;|\*)\s*(` + a.subject + `)\b`})
+		n, files := total(ts, outs[len(outs)-1])
+		say("%s comments in %s%s", group(n)+" "+a.subject, count(files, "file"), where)
+	}
+	if stop, is := stopped(outs...); is {
+		return stop
+	}
+	if len(sec.lines) > 0 {
+		sec.lead, sec.lines = sec.lines[0], sec.lines[1:]
+	}
+	return sec
+}
+
+// byExt counts files by the end of their names.
+func byExt(paths []string) []string {
+	n := map[string]int{}
+	for _, p := range paths {
+		e := path.Ext(p)
+		if e == "" {
+			e = "(no extension)"
+		}
+		n[e]++
+	}
+	return table(n, 12)
+}
+
+// byDir sums tallies by the first directory of their paths below scope.
+func byDir(ts []tally, scope string) []string {
+	n := map[string]int{}
+	for _, t := range ts {
+		rest := strings.TrimPrefix(strings.TrimPrefix(t.path, scope), "/")
+		dir, _, deep := strings.Cut(rest, "/")
+		if !deep {
+			dir = "."
+		}
+		n[dir] += t.n
+	}
+	if len(n) < 2 {
+		return nil
+	}
+	return table(n, 12)
+}
+
+func table(n map[string]int, limit int) []string {
+	keys := make([]string, 0, len(n))
+	width := 0
+	for k := range n {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if n[a] != n[b] {
+			return n[b] - n[a]
+		}
+		return strings.Compare(a, b)
+	})
+	rest := 0
+	if len(keys) > limit {
+		for _, k := range keys[limit:] {
+			rest += n[k]
+		}
+		keys = keys[:limit]
+	}
+	for _, k := range keys {
+		width = max(width, len(group(n[k])))
+	}
+	var out []string
+	for _, k := range keys {
+		out = append(out, fmt.Sprintf("  %*s  %s", width, group(n[k]), k))
+	}
+	if rest > 0 {
+		out = append(out, fmt.Sprintf("  %*s  elsewhere", width, group(rest)))
+	}
+	return out
+}
