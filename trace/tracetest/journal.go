@@ -342,8 +342,9 @@ func testHuge(t *testing.T, j trace.Journal) {
 	if len(got) != 6 {
 		t.Fatalf("%d events come back, want 6", len(got))
 	}
-	for i, e := range want { // no diff of megabytes
-		if !cmp.Equal(e, got[i], equal) {
+	for i, e := range want { // go-cmp would take a minute for these
+		a, b := e.Body.(*synapse.ToolFinished).Result, got[i].Body.(*synapse.ToolFinished).Result
+		if a.Text != b.Text || len(b.Media) != 1 || !bytes.Equal(a.Media[0].Data, b.Media[0].Data) {
 			t.Errorf("event %d comes back changed", e.Seq)
 		}
 	}
