@@ -10,21 +10,25 @@ import (
 	"github.com/synapse-agents/synapse/policy"
 )
 
-// A link is a definition seen as a caller: what it denies itself, and with that
-// everything below it. A sub-agent that may not edit can't have the edit done
-// by a sub-agent of its own. Its list of tools is not passed on: a caller that
+// A link is what a definition denies itself as a caller, and with that
+// everything below it. A sub-agent that may not edit can't have the edit done by
+// a sub-agent of its own. Its list of tools is not passed on: a caller that
 // needs no more than two tools says nothing against an agent that has others.
+//
+// Definitions that deny the same share one link, so that what they call is the
+// same specs.
 type link struct {
 	id     int // within the compilation
 	def    *agents.Definition
+	names  []string        // of the definitions that share it, def's first
 	denied map[string]bool // tools that exist
 	ruled  map[string]bool // tools that exist and that a restricting permission rule is about
 }
 
-func (c *compiler) newLink(def *agents.Definition) *link {
+// link returns the link of a definition that may become a caller.
+func (c *compiler) link(def *agents.Definition) *link {
+	l := &link{id: len(c.links) + 1, def: def, names: []string{def.Name}, denied: map[string]bool{}, ruled: map[string]bool{}}
 	j := newJudge(&ToolInput{Tools: c.in.Tools, Definition: def})
-	c.links++
-	l := &link{id: c.links, def: def, denied: map[string]bool{}, ruled: map[string]bool{}}
 	for _, t := range j.tools {
 		if _, denied := j.denies(def, t.Name); denied {
 			l.denied[t.Name] = true
@@ -37,7 +41,27 @@ func (c *compiler) newLink(def *agents.Definition) *link {
 			}
 		}
 	}
+	for _, other := range c.links {
+		if maps.Equal(l.denied, other.denied) && sameRules(def.Permissions, other.def.Permissions) {
+			if !slices.Contains(other.names, def.Name) {
+				other.names = append(other.names, def.Name)
+			}
+			return other
+		}
+	}
+	c.links = append(c.links, l)
 	return l
+}
+
+// sameRules reports whether two sources judge every call alike, whatever lines
+// they stand on.
+func sameRules(a, b []policy.Rule) bool {
+	if !restricts(a) && !restricts(b) {
+		return true // sources that only allow are not passed on
+	}
+	return slices.EqualFunc(a, b, func(x, y policy.Rule) bool {
+		return x.Tool == y.Tool && x.Pattern == y.Pattern && x.Action == y.Action
+	})
 }
 
 // restricts reports whether the definition denies anything.
@@ -45,14 +69,15 @@ func (l *link) restricts() bool { return len(l.denied) > 0 || len(l.ruled) > 0 }
 
 // A target is a definition seen as a sub-agent that can be called.
 type target struct {
-	*link
+	def      *agents.Definition
+	own      *link    // nil for an agent that never delegates
 	names    []string // what callers may write
 	has      []string // the tools it has when no caller restricts it and there is depth left
 	reported bool     // its diagnostics are in
 }
 
 func (c *compiler) newTarget(def *agents.Definition) *target {
-	t := &target{link: c.newLink(def), names: []string{def.Name}}
+	t := &target{def: def, names: []string{def.Name}}
 	known := func(name string) bool {
 		return slices.ContainsFunc(c.in.Agents, func(d *agents.Definition) bool { return d.Name == name })
 	}
@@ -70,13 +95,15 @@ func (c *compiler) newTarget(def *agents.Definition) *target {
 		Definition: def, DepthLeft: 1, NoSubagents: c.in.NoSubagents,
 	})
 	t.has = p.Allow
+	if slices.Contains(t.has, toolTask) {
+		t.own = c.link(def)
+	}
 	return t
 }
 
 // nests reports whether the target delegates where there is depth left.
 func (t *target) nests(under chain) bool {
-	return slices.Contains(t.has, toolTask) &&
-		!slices.ContainsFunc(under, func(l *link) bool { return l.denied[toolTask] })
+	return t.own != nil && !slices.ContainsFunc(under, func(l *link) bool { return l.denied[toolTask] })
 }
 
 // binding returns those of the callers whose restrictions make the target
@@ -84,10 +111,10 @@ func (t *target) nests(under chain) bool {
 // bind what is below it.
 func (t *target) binding(under chain, nest bool) chain {
 	if nest && t.nests(under) {
-		return under.without(t.def)
+		return under.without(t.own)
 	}
 	var affecting chain
-	for _, l := range under.without(t.def) {
+	for _, l := range under.without(t.own) {
 		if slices.ContainsFunc(t.has, func(tool string) bool { return l.denied[tool] || l.ruled[tool] }) {
 			affecting = append(affecting, l)
 		}
@@ -95,33 +122,20 @@ func (t *target) binding(under chain, nest bool) chain {
 	return affecting
 }
 
-// A chain are the callers above a spec that restrict it, by name. It is a set:
-// in which order they called each other changes nothing.
+// A chain are the links of the callers above a spec that restrict it, by their
+// IDs. It is a set: in which order they called each other changes nothing.
 type chain []*link
-
-// mainCallers returns the chain below the main agent.
-func (c *compiler) mainCallers() chain {
-	if c.in.Main == nil {
-		return nil
-	}
-	for _, t := range c.targets {
-		if t.def == c.in.Main {
-			return chain(nil).join(t.link)
-		}
-	}
-	return chain(nil).join(c.newLink(c.in.Main))
-}
 
 // join returns the chain below a further caller. Callers that deny nothing
 // which others don't are left out, so that agents with the same denials pass
 // on the same chain.
 func (ch chain) join(l *link) chain {
-	if !l.restricts() || slices.ContainsFunc(ch, func(m *link) bool { return m.def == l.def }) {
+	if !l.restricts() || slices.ContainsFunc(ch, func(m *link) bool { return m == l }) {
 		return ch
 	}
 	all := append(slices.Clone(ch), l)
 	slices.SortFunc(all, func(a, b *link) int {
-		return cmp.Or(cmp.Compare(a.def.Name, b.def.Name), cmp.Compare(a.id, b.id))
+		return cmp.Compare(a.id, b.id)
 	})
 	var kept chain
 	denied := map[string]bool{}
@@ -138,18 +152,18 @@ func (ch chain) join(l *link) chain {
 	return kept
 }
 
-// without returns the chain without a definition, which denies to itself what
-// it denies as a caller.
-func (ch chain) without(def *agents.Definition) chain {
-	return slices.DeleteFunc(slices.Clone(ch), func(l *link) bool { return l.def == def })
+// without returns the chain without the agent's own link: what it denies itself
+// needs no caller to deny it.
+func (ch chain) without(own *link) chain {
+	return slices.DeleteFunc(slices.Clone(ch), func(l *link) bool { return l == own })
 }
 
-func (ch chain) definitions() []*agents.Definition {
-	var defs []*agents.Definition
+func (ch chain) callers() []Caller {
+	var callers []Caller
 	for _, l := range ch {
-		defs = append(defs, l.def)
+		callers = append(callers, Caller{Definition: l.def, Names: l.names})
 	}
-	return defs
+	return callers
 }
 
 // key returns a text that is the same for equal chains only.

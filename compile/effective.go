@@ -37,9 +37,30 @@ type ToolInput struct {
 	DepthLeft int
 	// NoSubagents turns delegation off for everyone.
 	NoSubagents Switch
-	// Callers are the definitions of the agents above this one. What they deny
-	// themselves is denied here too; what they allow is not asked.
-	Callers []*agents.Definition
+	// Callers are the agents above this one. What they deny themselves is
+	// denied here too; what they list is not asked.
+	Callers []Caller
+}
+
+// A Caller is an agent that may start others.
+type Caller struct {
+	Definition *agents.Definition
+	// Names are the agents that Definition speaks for; nil means its own. One
+	// definition speaks for all agents that deny the same.
+	Names []string
+}
+
+// origin returns the place, with whose it is.
+func (c Caller) origin(place string) string {
+	names := c.Names
+	if len(names) == 0 {
+		names = []string{c.Definition.Name}
+	}
+	more := ""
+	if n := len(names) - 3; n > 0 {
+		names, more = names[:3], fmt.Sprintf(" or %d others", n)
+	}
+	return place + ", caller " + strings.Join(names, " or ") + more
 }
 
 // Effective computes an agent's policy. Every tool that exists is either in
@@ -236,8 +257,8 @@ func (j *judge) blocked(t HostTool) (policy.Reason, bool) {
 		return policy.Reason{Code: policy.DisallowedTools, Origin: origin}, true
 	}
 	for _, caller := range j.Callers {
-		if origin, ok := j.denies(caller, t.Name); ok {
-			return policy.Reason{Code: policy.DisallowedTools, Origin: fmt.Sprintf("%s, caller %s", origin, caller.Name)}, true
+		if origin, ok := j.denies(caller.Definition, t.Name); ok {
+			return policy.Reason{Code: policy.DisallowedTools, Origin: caller.origin(origin)}, true
 		}
 	}
 	if keepsTodos(t.Name) && !j.Main {
@@ -297,11 +318,8 @@ func (j *judge) rules() []policy.Source {
 		sources = append(sources, policy.Source{Origin: file(def), Rules: def.Permissions})
 	}
 	for _, caller := range j.Callers {
-		if restricts(caller.Permissions) {
-			sources = append(sources, policy.Source{
-				Origin: fmt.Sprintf("%s, caller %s", file(caller), caller.Name),
-				Rules:  caller.Permissions,
-			})
+		if def := caller.Definition; restricts(def.Permissions) {
+			sources = append(sources, policy.Source{Origin: caller.origin(file(def)), Rules: def.Permissions})
 		}
 	}
 	return sources
@@ -432,10 +450,10 @@ func file(def *agents.Definition) string {
 	switch {
 	case def.Layer == agents.LayerBuiltin:
 		return OriginBuiltin
-	case def.Pos.File == "":
-		return string(def.Layer)
+	case def.Place() == "":
+		return "agent " + def.Name // made by a program that says no more
 	default:
-		return def.Pos.File
+		return def.Place()
 	}
 }
 

@@ -68,7 +68,7 @@ func Explain(in Input, def *agents.Definition) (*Explanation, error) {
 	default:
 		e.NotOffered = c.notCalled(entry, def)
 		t := c.newTarget(def)
-		s, err = c.subSpec(t, c.maxDepth-1, t.binding(c.mainCallers(), c.maxDepth > 1))
+		s, err = c.subSpec(t, c.maxDepth-1, t.binding(c.top, c.maxDepth > 1))
 	}
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func toolSentence(tools []string) string {
 	if len(tools) == 0 {
 		return "You have no tools: answer from the task alone."
 	}
-	return "Your tools: " + strings.Join(grouped(tools), ", ") + "."
+	return "Your tools: " + strings.Join(grouped(tools), ", ") + ". Nothing else is available."
 }
 
 // grouped returns the names, with those of one MCP server drawn together where

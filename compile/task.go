@@ -90,7 +90,8 @@ type compiler struct {
 	diagnostics []agents.Diagnostic
 	ids         map[string]bool
 	taken       map[specKey]string // the ID of what has been compiled
-	links       int
+	links       []*link
+	top         chain // what the main agent passes on
 }
 
 func newCompiler(in *Input) (*compiler, error) {
@@ -112,17 +113,17 @@ func newCompiler(in *Input) (*compiler, error) {
 	c.main, _ = mainChoice(in.Main, in.MainChoice, in.Models) // mainSpec reports
 	c.fallback, c.diagnostics = fallback(in.Models)
 	c.diagnostics = append(c.diagnostics, flagNames(in)...)
-	for _, def := range in.Agents {
-		if notOffered(def) == "" {
-			c.targets = append(c.targets, c.newTarget(def))
-		}
-	}
-	slices.SortFunc(c.targets, func(a, b *target) int { return cmp.Compare(a.def.Name, b.def.Name) })
-	for i, t := range c.targets[min(1, len(c.targets)):] {
-		if t.def.Name == c.targets[i].def.Name {
+	offered := slices.DeleteFunc(slices.Clone(in.Agents), func(d *agents.Definition) bool { return notOffered(d) != "" })
+	slices.SortStableFunc(offered, func(a, b *agents.Definition) int { return cmp.Compare(a.Name, b.Name) })
+	for i, def := range offered {
+		if i > 0 && def.Name == offered[i-1].Name {
 			return nil, fmt.Errorf("compile: two definitions are named %q: %s and %s; merge them in a registry first",
-				t.def.Name, c.targets[i].def.Place(), t.def.Place())
+				def.Name, offered[i-1].Place(), def.Place())
 		}
+		c.targets = append(c.targets, c.newTarget(def))
+	}
+	if in.Main != nil {
+		c.top = c.top.join(c.link(in.Main))
 	}
 	if len(c.targets) == 0 && !c.noSubagents.On {
 		c.noSubagents = Switch{On: true, Origin: "no sub-agent is enabled"}
@@ -198,7 +199,7 @@ func (c *compiler) compile() error {
 	c.diagnostics = append(c.diagnostics, entry.diagnostics...)
 	var level []group
 	if slices.Contains(entry.spec.Policy.Allow, toolTask) {
-		level = append(level, group{under: c.mainCallers(), callers: []string{entry.spec.ID}})
+		level = append(level, group{under: c.top, callers: []string{entry.spec.ID}})
 	}
 	for depth := 1; len(level) > 0; depth++ {
 		below := c.below(level)
@@ -222,7 +223,7 @@ func (c *compiler) compile() error {
 					c.graph.Edges = append(c.graph.Edges, synapse.Edge{Kind: synapse.EdgeCall, From: caller, To: id, Names: t.names})
 				}
 				if fresh && nest && t.nests(g.under) {
-					under := g.under.join(t.link)
+					under := g.under.join(t.own)
 					key := under.key()
 					if next[key] == nil {
 						next[key] = &group{under: under}
@@ -258,7 +259,7 @@ func (c *compiler) below(level []group) []group {
 			if !t.nests(g.under) {
 				continue
 			}
-			under := g.under.join(t.link)
+			under := g.under.join(t.own)
 			if key := under.key(); !seen[key] {
 				seen[key] = true
 				groups = append(groups, group{under: under})
@@ -329,13 +330,18 @@ func (c *compiler) subID(name string, depth int, under chain) string {
 		id = fmt.Sprintf("%s@%d", name, depth)
 	}
 	var callers []string
-	for _, caller := range under {
-		if caller.def != c.in.Main {
-			callers = append(callers, caller.def.Name)
+	for _, l := range under {
+		if slices.Contains(c.top, l) {
+			continue // everybody is below the main agent
 		}
+		name := l.names[0]
+		if more := len(l.names) - 1; more > 0 {
+			name = fmt.Sprintf("%s+%d", name, more)
+		}
+		callers = append(callers, name)
 	}
 	if len(callers) > 0 {
-		id += "[" + strings.Join(callers, "+") + "]"
+		id += "[" + strings.Join(callers, ",") + "]"
 	}
 	if id == name {
 		return id // names are unique, and nothing else takes them
@@ -388,7 +394,7 @@ func (c *compiler) subSpec(t *target, left int, under chain) (*compiled, error) 
 	s.spec.Limits.Time = cmp.Or(s.spec.Limits.Time, DefaultTime)
 	var choice Choice
 	choice, s.diagnostics = ResolveModel(def, c.main, c.in.Models)
-	return s, c.finish(s, def, choice, ToolInput{DepthLeft: left, Callers: under.definitions()})
+	return s, c.finish(s, def, choice, ToolInput{DepthLeft: left, Callers: under.callers()})
 }
 
 // ownLimits returns the limits that a definition sets.
