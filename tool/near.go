@@ -1,0 +1,110 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/synapse-agents/synapse"
+)
+
+// maxNear is how many names a "did you mean" offers, and nearWalk how many
+// entries are looked at to find them.
+const (
+	maxNear  = 5
+	nearWalk = 20_000
+)
+
+// missing adds to a not-found error the names of files that may be meant.
+func missing(ctx context.Context, in *synapse.Invocation, p place, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	names := near(ctx, in, p)
+	if len(names) == 0 {
+		return fmt.Errorf("%s: no such file or directory", p.show())
+	}
+	return fmt.Errorf("%s: no such file or directory; did you mean %s?", p.show(), strings.Join(names, ", "))
+}
+
+// near returns paths like that of p: names alike in its directory, then the
+// same name elsewhere.
+func near(ctx context.Context, in *synapse.Invocation, p place) []string {
+	base := path.Base(p.rel)
+	type candidate struct {
+		name  string
+		score int // smaller is nearer
+	}
+	var found []candidate
+	add := func(q place, d fs.DirEntry, score int) {
+		if !permits(in, q.name) || slices.ContainsFunc(found, func(c candidate) bool { return strings.TrimSuffix(c.name, "/") == q.name }) {
+			return
+		}
+		name := q.name
+		if d.IsDir() {
+			name += "/"
+		}
+		found = append(found, candidate{name, score})
+	}
+	parent := p.at(path.Dir(p.rel))
+	if entries, err := parent.list(); err == nil {
+		for _, d := range entries {
+			if score, ok := alike(base, d.Name()); ok {
+				add(p.at(path.Join(parent.rel, d.Name())), d, score)
+			}
+		}
+	}
+	st := walk{seen: maxWalk - nearWalk}
+
+	_ = st.dir(ctx, p.at("."), p.at(".").ignoreAbove(), func(q place, d fs.DirEntry) {
+		if strings.EqualFold(path.Base(q.rel), base) {
+			add(q, d, 100+strings.Count(q.rel, "/"))
+		}
+	})
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.score - b.score })
+	names := make([]string, 0, maxNear)
+	for _, c := range found[:min(len(found), maxNear)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// alike scores how near two names are, 0 for the same but for case.
+func alike(a, b string) (score int, ok bool) {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if a == b {
+		return 0, true
+	}
+	stem := func(s string) string { return strings.TrimSuffix(s, path.Ext(s)) }
+	if sa := stem(a); sa != "" && sa == stem(b) {
+		return 1, true
+	}
+	d := distance(a, b)
+	return 1 + d, d <= max(1, min(len(a), len(b))/3)
+}
+
+// distance is the number of insertions, deletions and replacements of bytes
+// between two names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
