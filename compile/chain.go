@@ -28,15 +28,15 @@ type link struct {
 // link returns the link of a definition that may become a caller.
 func (c *compiler) link(def *agents.Definition) *link {
 	l := &link{id: len(c.links) + 1, def: def, names: []string{def.Name}, denied: map[string]bool{}, ruled: map[string]bool{}}
-	j := newJudge(&ToolInput{Tools: c.in.Tools, Definition: def})
-	for _, t := range j.tools {
-		if _, denied := j.denies(def, t.Name); denied {
+	h := c.host
+	for _, t := range h.tools {
+		if _, denied := h.denies(def, t.Name); denied {
 			l.denied[t.Name] = true
 		}
 		for _, r := range def.Permissions {
 			// A rule for no tool here is taken to be about every one: whoever
 			// judges calls may know better what it means.
-			if r.Action != policy.Allow && (len(j.resolve(r.Tool)) == 0 || j.names([]string{r.Tool}, t.Name)) {
+			if r.Action != policy.Allow && (len(h.resolve(r.Tool)) == 0 || h.names([]string{r.Tool}, t.Name)) {
 				l.ruled[t.Name] = true
 			}
 		}
@@ -90,10 +90,7 @@ func (c *compiler) newTarget(def *agents.Definition) *target {
 	if def.Name == DefaultAgent {
 		t.names = append(t.names, "")
 	}
-	p, _, _ := Effective(ToolInput{
-		App: c.in.App, Tools: c.in.Tools, Restrictions: c.in.Restrictions,
-		Definition: def, DepthLeft: 1, NoSubagents: c.in.NoSubagents,
-	})
+	p, _ := c.judge(def, ToolInput{DepthLeft: 1}).policy()
 	t.has = p.Allow
 	if slices.Contains(t.has, toolTask) {
 		t.own = c.link(def)

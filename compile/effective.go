@@ -68,9 +68,88 @@ func (c Caller) origin(place string) string {
 // definition's tools field that no tool answers to, and warnings with the
 // codes tool-unresolved, disallowed-unresolved, tool-denied and no-tools.
 func Effective(in ToolInput) (p policy.Policy, unresolved []string, warnings []agents.Diagnostic) {
-	j := newJudge(&in)
-	p = policy.Policy{Block: map[string]policy.Reason{}}
+	j := newJudge(newHost(in.Tools), &in)
+	p, unresolved = j.policy()
+	return p, unresolved, j.warnings(&p, unresolved)
+}
+
+// A host is what tools there are, the same for every agent of a graph.
+type host struct {
+	tools []HostTool // in the order in which they are offered
+	have  map[string]bool
+}
+
+func newHost(tools []HostTool) *host {
+	h := &host{have: make(map[string]bool, len(tools)+8)}
+	for _, t := range tools {
+		h.have[t.Name] = true
+	}
+	for _, name := range FrameworkTools() {
+		if !h.have[name] {
+			h.have[name] = true
+			h.tools = append(h.tools, HostTool{Name: name})
+		}
+	}
+	seen := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		if !seen[t.Name] {
+			seen[t.Name] = true
+			h.tools = append(h.tools, t)
+		}
+	}
+	return h
+}
+
+func (h *host) exists(tool string) bool { return h.have[tool] }
+
+// resolve returns the tools that a name in a definition stands for: a tool of
+// just that name, else the one it is an alias for, else those the glob matches.
+func (h *host) resolve(name string) []string {
+	if tool := policy.Canonical(name, h.exists); h.have[tool] {
+		return []string{tool}
+	}
+	var found []string
+	if policy.IsGlob(name) {
+		for _, t := range h.tools {
+			if policy.MatchName(name, t.Name) {
+				found = append(found, t.Name)
+			}
+		}
+	}
+	return found
+}
+
+// names reports whether one of the names stands for the tool: as its own name,
+// as an alias or as a glob.
+func (h *host) names(list []string, tool string) bool {
+	for _, name := range list {
+		if policy.MatchName(policy.Canonical(name, h.exists), tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// A judge holds one agent's case.
+type judge struct {
+	*host
+	*ToolInput
+	named   map[string]bool // tools that the definition lists by name, not by glob
+	minimal []string
+}
+
+func newJudge(h *host, in *ToolInput) *judge {
+	j := &judge{host: h, ToolInput: in, named: map[string]bool{}, minimal: in.Restrictions.MinimalExcluded}
+	if j.minimal == nil {
+		j.minimal = MinimalExcluded()
+	}
+	return j
+}
+
+// policy decides on every tool.
+func (j *judge) policy() (p policy.Policy, unresolved []string) {
 	wanted, unresolved := j.candidates()
+	p.Block = make(map[string]policy.Reason, len(j.tools))
 	for _, t := range j.tools {
 		if isCompanion(t.Name) {
 			continue
@@ -87,45 +166,7 @@ func Effective(in ToolInput) (p policy.Policy, unresolved []string, warnings []a
 		}
 	}
 	p.Rules = j.rules()
-	return p, unresolved, j.warnings(&p, unresolved)
-}
-
-// A judge holds one agent's case.
-type judge struct {
-	*ToolInput
-	tools   []HostTool
-	have    map[string]bool
-	named   map[string]bool // tools that the definition lists by name, not by glob
-	minimal []string
-}
-
-func newJudge(in *ToolInput) *judge {
-	j := &judge{ToolInput: in, have: map[string]bool{}, named: map[string]bool{}, minimal: in.Restrictions.MinimalExcluded}
-	if j.minimal == nil {
-		j.minimal = MinimalExcluded()
-	}
-	listed := map[string]bool{}
-	for _, t := range in.Tools {
-		listed[t.Name] = true
-	}
-	for _, name := range FrameworkTools() {
-		if !listed[name] {
-			j.add(HostTool{Name: name})
-		}
-	}
-	for _, t := range in.Tools {
-		j.add(t)
-	}
-	return j
-}
-
-func (j *judge) exists(tool string) bool { return j.have[tool] }
-
-func (j *judge) add(t HostTool) {
-	if !j.have[t.Name] {
-		j.have[t.Name] = true
-		j.tools = append(j.tools, t)
-	}
+	return p, unresolved
 }
 
 // toolRule returns the definition's rule; the built-in main agent inherits.
@@ -181,26 +222,6 @@ func (j *judge) candidates() (wanted map[string]bool, unresolved []string) {
 		}
 	}
 	return wanted, unresolved
-}
-
-// resolve returns the tools that a name in a definition stands for: a tool of
-// just that name, else the one it is an alias for, else those the glob matches.
-func (j *judge) resolve(name string) []string {
-	if j.have[name] {
-		return []string{name}
-	}
-	if tool := policy.Canonical(name, j.exists); j.have[tool] {
-		return []string{tool}
-	}
-	var found []string
-	if policy.IsGlob(name) {
-		for _, t := range j.tools {
-			if policy.MatchName(name, t.Name) {
-				found = append(found, t.Name)
-			}
-		}
-	}
-	return found
 }
 
 // verdict returns why the tool is denied, if it is.
@@ -386,26 +407,15 @@ func (j *judge) noTools(p *policy.Policy, unresolved []string) string {
 	return fmt.Sprintf("agent %q is left without any tool: %s", j.Definition.Name, strings.Join(why, "; "))
 }
 
-// names reports whether one of the names stands for the tool: as its own name,
-// as an alias or as a glob.
-func (j *judge) names(list []string, tool string) bool {
-	for _, name := range list {
-		if policy.MatchName(policy.Canonical(name, j.exists), tool) {
-			return true
-		}
-	}
-	return false
-}
-
 // denies reports whether a definition takes the tool away, and where it says so.
-func (j *judge) denies(def *agents.Definition, tool string) (origin string, ok bool) {
+func (h *host) denies(def *agents.Definition, tool string) (origin string, ok bool) {
 	if def == nil {
 		return "", false
 	}
-	if j.names(def.DisallowedTools, tool) {
+	if h.names(def.DisallowedTools, tool) {
 		return place(def, "disallowed_tools"), true
 	}
-	if line, ok := j.deniesAll(def.Permissions, tool); ok {
+	if line, ok := h.deniesAll(def.Permissions, tool); ok {
 		origin := place(def, "permissions")
 		if line > 0 && def.Layer != agents.LayerBuiltin {
 			origin = at(file(def), line)
@@ -419,10 +429,10 @@ func (j *judge) denies(def *agents.Definition, tool string) (origin string, ok b
 // tool, and on which line. Such a tool is not worth offering. The last rule
 // that matches a call decides, so the rules are read backwards: one that
 // grants anything ends the search.
-func (j *judge) deniesAll(rules []policy.Rule, tool string) (line int, ok bool) {
+func (h *host) deniesAll(rules []policy.Rule, tool string) (line int, ok bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := rules[i]
-		if !j.names([]string{r.Tool}, tool) {
+		if !h.names([]string{r.Tool}, tool) {
 			continue
 		}
 		if r.Action != policy.Deny {

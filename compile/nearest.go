@@ -3,9 +3,9 @@ package compile
 import "strings"
 
 // didYouMean returns a hint for a tool name that nothing answers to, or "".
-func (j *judge) didYouMean(name string) string {
-	known := make([]string, len(j.tools))
-	for i, t := range j.tools {
+func (h *host) didYouMean(name string) string {
+	known := make([]string, len(h.tools))
+	for i, t := range h.tools {
 		known[i] = t.Name
 	}
 	if best := nearest(name, known); best != "" {

@@ -2,7 +2,7 @@ package compile
 
 import (
 	"bytes"
-	"embed"
+	_ "embed" // the sections
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,21 +14,37 @@ import (
 	"github.com/synapse-agents/synapse/policy"
 )
 
-//go:embed prompts/*.md
-var promptFiles embed.FS
+// The sections of system prompts. What stands in double braces is filled in.
+var (
+	//go:embed prompts/main.md
+	mainText string
+	//go:embed prompts/delegation.md
+	delegationText string
+	//go:embed prompts/todos.md
+	todosText string
+	//go:embed prompts/paths.md
+	pathsText string
+	//go:embed prompts/workspace.md
+	workspaceText string
+	//go:embed prompts/shell.md
+	shellText string
+	//go:embed prompts/noshell.md
+	noshellText string
+	//go:embed prompts/scope.md
+	scopeText string
+	//go:embed prompts/rules.md
+	rulesText string
+	//go:embed prompts/report.md
+	reportText string
+	//go:embed prompts/output.md
+	outputText string
+	//go:embed prompts/instructions.md
+	instructionsText string
+)
 
-// section returns a section of a system prompt with its places filled in. The
-// values are pairs of a place's name and its text.
-func section(name string, values ...string) string {
-	data, err := promptFiles.ReadFile("prompts/" + name + ".md")
-	if err != nil {
-		panic("compile: no prompt section " + name) // the names are constants of this file
-	}
-	pairs := slices.Clone(values)
-	for i := 0; i < len(pairs); i += 2 {
-		pairs[i] = "{{" + pairs[i] + "}}"
-	}
-	return strings.NewReplacer(pairs...).Replace(strings.TrimSpace(string(data)))
+// fill returns a section with the text at the place of that name.
+func fill(section, name, text string) string {
+	return strings.Replace(section, "{{"+name+"}}", text, 1)
 }
 
 // manyTools is the number from which on a prompt names an MCP server's tools
@@ -40,45 +56,46 @@ const manyTools = 24
 // off the policy.
 func systemPrompt(in *Input, def *agents.Definition, main bool, p *policy.Policy) (string, error) {
 	var parts []string
-	add := func(name string, values ...string) { parts = append(parts, section(name, values...)) }
+	add := func(section string) { parts = append(parts, strings.TrimSpace(section)) }
+	more := func(between, section string) { parts[len(parts)-1] += between + strings.TrimSpace(section) }
 	has := func(tool string) bool { return slices.Contains(p.Allow, tool) }
 
 	if def == nil {
-		add("main")
+		add(mainText)
 		if has(toolTask) {
-			add("delegation")
+			add(delegationText)
 		}
 		if has("write_todos") {
-			add("todos")
+			add(todosText)
 		}
 	} else {
-		parts = append(parts, strings.TrimSpace(def.Prompt))
+		add(def.Prompt)
 	}
-	add("paths")
+	add(pathsText)
 	if in.Workspace != "" {
-		add("workspace", "workspace", quotePath(in.Workspace))
+		add(fill(workspaceText, "workspace", quotePath(in.Workspace)))
 	}
 	if has("execute") {
-		add("shell")
+		add(shellText)
 	} else {
-		add("noshell")
+		add(noshellText)
 	}
-	add("scope", "tools", toolSentence(p.Allow))
+	add(fill(scopeText, "tools", toolSentence(p.Allow)))
 	if len(p.Rules) > 0 {
-		parts[len(parts)-1] += " " + section("rules")
+		more(" ", rulesText)
 	}
 	if !main {
-		parts[len(parts)-1] += "\n\n" + section("report")
+		more("\n\n", reportText)
 	}
 	if def != nil && len(def.OutputSchema) > 0 {
 		var schema bytes.Buffer
 		if err := json.Compact(&schema, def.OutputSchema); err != nil {
 			return "", fmt.Errorf("output schema: %w", err)
 		}
-		add("output", "schema", schema.String())
+		add(fill(outputText, "schema", schema.String()))
 	}
 	if text := strings.TrimSpace(in.Instructions); text != "" {
-		add("instructions", "text", text)
+		add(fill(instructionsText, "text", text))
 	}
 	return strings.Join(parts, "\n\n") + "\n", nil
 }

@@ -81,6 +81,7 @@ func Task(in Input) (*synapse.Graph, []agents.Diagnostic, error) {
 // A compiler holds one compilation.
 type compiler struct {
 	in          *Input
+	host        *host
 	maxDepth    int
 	noSubagents Switch
 	main        Choice
@@ -96,7 +97,7 @@ type compiler struct {
 
 func newCompiler(in *Input) (*compiler, error) {
 	c := &compiler{
-		in: in, maxDepth: in.MaxDepth, noSubagents: in.NoSubagents,
+		in: in, host: newHost(in.Tools), maxDepth: in.MaxDepth, noSubagents: in.NoSubagents,
 		graph: &synapse.Graph{}, ids: map[string]bool{}, taken: map[specKey]string{},
 	}
 	if c.maxDepth == 0 {
@@ -112,7 +113,7 @@ func newCompiler(in *Input) (*compiler, error) {
 	}
 	c.main, _ = mainChoice(in.Main, in.MainChoice, in.Models) // mainSpec reports
 	c.fallback, c.diagnostics = fallback(in.Models)
-	c.diagnostics = append(c.diagnostics, flagNames(in)...)
+	c.diagnostics = append(c.diagnostics, c.flagNames()...)
 	offered := slices.DeleteFunc(slices.Clone(in.Agents), func(d *agents.Definition) bool { return notOffered(d) != "" })
 	slices.SortStableFunc(offered, func(a, b *agents.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	for i, def := range offered {
@@ -163,23 +164,22 @@ func notOffered(def *agents.Definition) string {
 
 // flagNames warns of names on the command line that no tool answers to. Those
 // in settings may be meant for another workspace and are passed over.
-func flagNames(in *Input) []agents.Diagnostic {
+func (c *compiler) flagNames() []agents.Diagnostic {
 	var list []agents.Diagnostic
-	j := newJudge(&ToolInput{Tools: in.Tools, Restrictions: in.Restrictions})
 	warn := func(code, flag, effect string, names Names) {
 		for _, name := range names.Values {
-			if len(j.resolve(name)) == 0 {
+			if len(c.host.resolve(name)) == 0 {
 				list = append(list, agents.Diagnostic{
-					Severity: agents.Warn, Code: code, Hint: j.didYouMean(name),
+					Severity: agents.Warn, Code: code, Hint: c.host.didYouMean(name),
 					Message: fmt.Sprintf("%s: %q is no tool here, so it %s", flag, name, effect),
 				})
 			}
 		}
 	}
-	if allowed := in.Restrictions.Allowed; allowed != nil {
+	if allowed := c.in.Restrictions.Allowed; allowed != nil {
 		warn("tool-unresolved", "--allowed-tools", "gives nothing", *allowed)
 	}
-	for _, layer := range in.Restrictions.Excluded {
+	for _, layer := range c.in.Restrictions.Excluded {
 		if layer.Origin == OriginFlag {
 			warn("disallowed-unresolved", "--disallowed-tools", "denies nothing", layer)
 		}
@@ -412,10 +412,9 @@ func (c *compiler) finish(s *compiled, def *agents.Definition, choice Choice, to
 			spec.Fallback = append(spec.Fallback, ref)
 		}
 	}
-	tools.App, tools.Tools, tools.Restrictions = c.in.App, c.in.Tools, c.in.Restrictions
-	tools.NoSubagents, tools.Definition = c.noSubagents, def
-	var diags []agents.Diagnostic
-	spec.Policy, s.unresolved, diags = Effective(tools)
+	j := c.judge(def, tools)
+	spec.Policy, s.unresolved = j.policy()
+	diags := j.warnings(&spec.Policy, s.unresolved)
 	s.diagnostics = append(s.diagnostics, diags...)
 	if def != nil {
 		spec.Temperature, spec.TopP = def.Temperature, def.TopP
@@ -435,6 +434,13 @@ func (c *compiler) finish(s *compiled, def *agents.Definition, choice Choice, to
 		return fmt.Errorf("compile: agent %q (%s): %w", spec.Agent, spec.Origin, err)
 	}
 	return nil
+}
+
+// judge returns the judge of one agent, with what is the same for all filled in.
+func (c *compiler) judge(def *agents.Definition, in ToolInput) *judge {
+	in.App, in.Tools, in.Restrictions = c.in.App, c.in.Tools, c.in.Restrictions
+	in.NoSubagents, in.Definition = c.noSubagents, def
+	return newJudge(c.host, &in)
 }
 
 // preload puts the definition's skills before the task prompt.
