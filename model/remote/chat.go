@@ -27,6 +27,7 @@ type chatStream struct {
 	chunks  int
 	calls   []*chatCall
 	byIndex map[int]*chatCall
+	spoke   bool // text or reasoning has come
 	filter  bool // the model refused in words of its own
 }
 
@@ -157,6 +158,7 @@ func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderE
 			s.filter = true
 			text += d.Refusal.text
 		}
+		s.spoke = s.spoke || text != "" || thought != ""
 		// Reasoning precedes what it is about; together in one chunk the
 		// decoder would take it the other way round.
 		if thought != "" {
@@ -293,8 +295,21 @@ func lengthReason(reason string) bool {
 	return reason == "length" || reason == "max_tokens" || reason == "model_length"
 }
 
+// complete reports whether a reply that never said why it ended is whole all
+// the same. There are models (OpenAI's own that speak) which end with no more
+// than [DONE]; that is an end only if there is a reply, and no call of it is
+// half a one.
+func (s *chatStream) complete() bool {
+	for _, c := range s.calls {
+		if !json.Valid([]byte(c.args.String())) {
+			return false
+		}
+	}
+	return s.ended && (s.spoke || len(s.calls) > 0 || s.seen.usage.OutputTokens > 0)
+}
+
 func (s *chatStream) end() ([]byte, *synapse.ProviderError) {
-	if s.finish == "" {
+	if s.finish == "" && !s.complete() {
 		message := "the reply broke off before it said why it ended"
 		if !s.started {
 			message = "the reply is empty"

@@ -143,6 +143,16 @@ func TestDecode(t *testing.T) {
 			want: reply(synapse.StopUnknown, textPart("x")),
 		},
 		{
+			name: "[DONE] and no reason",
+			body: events(text("x"), done),
+			want: reply(synapse.StopUnknown, textPart("x")),
+		},
+		{
+			name: "[DONE] and no reason after whole calls",
+			body: events(call(0, "a", "x", `{"n":1}`), done),
+			want: reply(synapse.StopCalls, callPart("a", "x", `{"n":1}`)),
+		},
+		{
 			name: "reasoning_content, null where there is none",
 			body: events(delta(`{"content":null,"reasoning_content":"Let me "}`), delta(`{"content":null,"reasoning_content":"think."}`),
 				delta(`{"content":"42","reasoning_content":null}`), finish("stop"), done),

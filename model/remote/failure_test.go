@@ -96,6 +96,7 @@ func TestFailures(t *testing.T) {
 		{name: "ended within a call", answer: answer{body: events(call(0, "a", "x", `{"path":"/`))}, kind: synapse.ErrorStream},
 		{name: "ended after a call that looks whole", answer: answer{body: events(call(0, "a", "x", `{"path":"/"}`))}, kind: synapse.ErrorStream},
 		{name: "[DONE] within a call", answer: answer{body: events(call(0, "a", "x", `{"path":"/`), done)}, kind: synapse.ErrorStream},
+		{name: "[DONE] after nothing but an empty chunk", answer: answer{body: events(delta(`{"role":"assistant","content":""}`), done)}, kind: synapse.ErrorStream},
 		{name: "error event", answer: answer{body: events(text("a"), openAIError("boom", "server_error", ""))}, kind: synapse.ErrorStream, says: "boom"},
 		{name: "error event as text", answer: answer{body: events(text("a"), `{"error":"boom"}`)}, kind: synapse.ErrorStream, says: "boom"},
 		{name: "error event by name", answer: answer{body: events(text("a")) + "event: error\ndata: boom\n\n"}, kind: synapse.ErrorStream, says: "boom"},

@@ -123,8 +123,12 @@ func serverURL(address, port string) (string, error) {
 			port = p
 		}
 	}
-	host = strings.Trim(host, "[]")
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	ip := net.ParseIP(host)
+	bad := ip == nil && strings.ContainsAny(host, ":[] ?#@")
+	if host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	root := scheme + "://" + net.JoinHostPort(host, port)
@@ -132,7 +136,7 @@ func serverURL(address, port string) (string, error) {
 		root += "/" + path
 	}
 	u, err := url.Parse(root)
-	if err != nil || u.Hostname() == "" || strings.ContainsAny(host, " ?#@") {
+	if err != nil || bad || u.Hostname() == "" {
 		return "", fmt.Errorf("address %q: want host:port, for example 127.0.0.1:%s", address, port)
 	}
 	return root, nil
