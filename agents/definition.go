@@ -74,6 +74,24 @@ type Definition struct {
 	Pos    Pos
 	// Lines gives the line on which each field was set, for messages about it.
 	Lines map[string]int
+	// ToolEntries are the entries of tools as the file has them, where Tools
+	// leaves something of them out: what stands in brackets. For reports.
+	ToolEntries []string
+}
+
+// ListedTools returns the entries of the tools field, for reports: nil where it
+// lists none because it means all that can be had (absent, null, "*"), empty
+// and not nil for [] and "none".
+func (d *Definition) ListedTools() []string {
+	switch {
+	case d.Tools.Mode == ToolsFramework:
+		return []string{}
+	case d.Tools.Mode != ToolsExact || len(d.Tools.Names) == 1 && d.Tools.Names[0] == "*":
+		return nil
+	case d.ToolEntries != nil:
+		return slices.Clone(d.ToolEntries)
+	}
+	return append([]string{}, d.Tools.Names...)
 }
 
 // Place returns where the definition comes from, for people: its file, or the
@@ -105,6 +123,7 @@ func (d *Definition) Clone() *Definition {
 	c.OutputSchema = slices.Clone(d.OutputSchema)
 	c.Extra = maps.Clone(d.Extra)
 	c.Lines = maps.Clone(d.Lines)
+	c.ToolEntries = slices.Clone(d.ToolEntries)
 	return &c
 }
 

@@ -329,10 +329,7 @@ func (e *entryLines) asLine() *yaml.Node {
 	if strings.HasPrefix(v, "[") && strings.HasSuffix(v, "]") {
 		v = strings.TrimSpace(v[1 : len(v)-1])
 	}
-	if v == "" || strings.ContainsAny(v, "[]{}|>") {
-		return nil
-	}
-	if (v[0] == '"' || v[0] == '\'') && strings.Count(v, v[:1])%2 != 0 {
+	if v == "" || strings.ContainsAny(v[:1], "[{|>") {
 		return nil
 	}
 	return e.textNode(v)

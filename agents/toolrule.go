@@ -36,19 +36,6 @@ const (
 	wordNone = "none"
 )
 
-// Listed returns the names the definition lists, for reports: nil where it
-// lists none because it means all that can be had (absent, null, "*"), empty
-// and not nil for [] and "none".
-func (r ToolRule) Listed() []string {
-	switch {
-	case r.Mode == ToolsFramework:
-		return []string{}
-	case r.Mode != ToolsExact || len(r.Names) == 1 && r.Names[0] == "*":
-		return nil
-	}
-	return append([]string{}, r.Names...)
-}
-
 // MarshalJSON writes null, [], a list, or "none".
 func (r ToolRule) MarshalJSON() ([]byte, error) {
 	switch r.Mode {

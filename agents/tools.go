@@ -53,6 +53,7 @@ func readTools(r *reader, n *yaml.Node) error {
 		return err
 	}
 	rule := ToolRule{Mode: ToolsExact}
+	var written []string
 	bare := map[string]bool{}
 	var grants []grant
 	for _, it := range items {
@@ -62,6 +63,9 @@ func readTools(r *reader, n *yaml.Node) error {
 		}
 		if !slices.Contains(rule.Names, tool) {
 			rule.Names = append(rule.Names, tool)
+		}
+		if !slices.Contains(written, it.text) {
+			written = append(written, it.text)
 		}
 		if len(patterns) == 0 {
 			bare[policy.Canonical(tool, nil)] = true
@@ -82,6 +86,9 @@ func readTools(r *reader, n *yaml.Node) error {
 		}
 	}
 	r.d.Tools = rule
+	if len(written) != len(rule.Names) || len(r.grants) > 0 {
+		r.d.ToolEntries = written
+	}
 	return nil
 }
 
@@ -173,14 +180,20 @@ func (r *reader) toolItems(n *yaml.Node, deny bool) ([]item, error) {
 			if name == "" {
 				continue
 			}
-			words := outerFields(name)
-			if len(words) > 1 && (deny || !slices.ContainsFunc(words, notAWord)) {
-				r.warn(it.node, CodeToolsShape, "put commas between the names", "%s has blanks between names", r.field.name)
-			} else {
-				words = []string{name}
+			words := []string{name}
+			if fields := outerFields(name); len(fields) > 1 {
+				switch {
+				case deny: // whichever is meant, it is denied
+					words = append(fields, name)
+				case n.Kind == yaml.ScalarNode && name == text && !slices.ContainsFunc(fields, notAWord):
+					words = fields
+				}
+				if len(words) > 1 {
+					r.warn(it.node, CodeToolsShape, "put commas between the names", "%s has blanks between names", r.field.name)
+				}
 			}
 			for _, w := range words {
-				if badToolName(w) || deny && notAWord(w) {
+				if badToolName(w) || deny && len(words) == 1 && notAWord(w) {
 					return nil, r.bad(it.node, "write the names of tools, with commas between", "holds %q, which is no tool's name", shorten(w, 40))
 				}
 				list = append(list, item{w, it.node})
