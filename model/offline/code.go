@@ -13,7 +13,7 @@ func (s *session) define(a ask) section {
 	if a.subject == "" {
 		return undone("it does not say of what")
 	}
-	if !identifier.MatchString(a.subject) || a.flags["loose"] && strings.ToLower(a.subject) == a.subject {
+	if !identifier.MatchString(a.subject) || a.command != "" && strings.ToLower(a.subject) == a.subject || a.flags["loose"] && strings.ToLower(a.subject) == a.subject {
 		return s.locate(a)
 	}
 	qualifier, base := splitName(a.subject)
@@ -21,13 +21,18 @@ func (s *session) define(a ask) section {
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(within(readHits(out.text), a.scope))
+	hits := byOwnFirst(under(readHits(out.text), a.scope))
 	if q := qualified(hits, qualifier, base); len(q) > 0 {
 		hits = q
+	}
+	if len(hits) == 0 && a.flags["doc"] {
+		return s.passages(a)
 	}
 	if len(hits) == 0 {
 		return s.locate(a)
 	}
+	// The file that is named after it is the likelier place.
+	slices.SortStableFunc(hits, func(x, y hit) int { return namesake(y.path, base) - namesake(x.path, base) })
 	if own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) || isTest(h.path) }); len(own) > 0 {
 		hits = own
 	}
@@ -56,8 +61,13 @@ func orExts(exts []string) []string {
 	return sourceExts
 }
 
-// within is under, by the name it has in rules.
-func within(hits []hit, scope string) []hit { return under(hits, scope) }
+// namesake is 1 for a file named after a definition, else 0.
+func namesake(file, name string) int {
+	if fold(strings.TrimSuffix(path.Base(file), path.Ext(file))) == fold(name) {
+		return 1
+	}
+	return 0
+}
 
 // qualified keeps the hits that fit a package or receiver name.
 func qualified(hits []hit, qualifier, base string) []hit {
@@ -144,6 +154,9 @@ func (s *session) locate(a ask) section {
 		}
 		weak = nil
 	}
+	if a.command != "" {
+		weak = append(weak, stem(strings.ToLower(a.command)))
+	}
 	if len(main) == 0 || len(main) > 8 {
 		return undone(fmt.Sprintf("“%s” has no word to look for", a.subject))
 	}
@@ -152,7 +165,7 @@ func (s *session) locate(a ask) section {
 		stems[i] = regexp.QuoteMeta(stem(w))
 	}
 	alt := strings.Join(stems, "|")
-	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` .*(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
+	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +[A-Za-z_(*$].*(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
 	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
 	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
 	if sec, stop := stopped(defs, docs, names); stop {
@@ -171,11 +184,12 @@ func (s *session) locate(a ask) section {
 				text = definedName(h.text)
 			}
 			line, where := tokens(text), tokens(h.path)
-			score := 0.0
+			score, covered := 0.0, 0
 			for _, st := range main {
 				st = stem(st)
 				if slices.Contains(line, st) {
 					score += base
+					covered++
 				} else if nameOnly && strings.Contains(strings.ToLower(text), st) {
 					score += base / 2
 				}
@@ -192,6 +206,9 @@ func (s *session) locate(a ask) section {
 			}
 			if score < base {
 				continue
+			}
+			if covered == len(main) && covered > 1 {
+				score *= 1.5
 			}
 			switch {
 			case inData(h.path):
@@ -244,7 +261,7 @@ func (s *session) locate(a ask) section {
 		last := 0
 		for _, h := range best {
 			if h.line != last {
-				sec.lines = append(sec.lines, h.quote())
+				sec.lines = append(sec.lines, h.hit.quote())
 			}
 			last = h.line
 		}
@@ -283,7 +300,7 @@ func (s *session) usesOf(a ask) section {
 	isDef := regexp.MustCompile(definition(base))
 	var uses []hit
 	defined := 0
-	for _, h := range byOwnFirst(within(readHits(out.text), a.scope)) {
+	for _, h := range byOwnFirst(under(readHits(out.text), a.scope)) {
 		switch {
 		case isDef.MatchString(h.text):
 			defined++
@@ -399,9 +416,16 @@ func (s *session) grep(a ask) section {
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(within(readHits(out.text), a.scope))
+	hits := byOwnFirst(under(readHits(out.text), a.scope))
 	if a.kind == kindMarks {
-		sec := section{lead: fmt.Sprintf("%s in %s", count(len(hits), what), count(distinctFiles(hits), "file"))}
+		own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) })
+		sec := section{lead: fmt.Sprintf("%s in %s", count(len(own), what), count(distinctFiles(own), "file"))}
+		if n := len(hits) - len(own); n > 0 {
+			if len(own) == 0 {
+				sec.lead = "no " + what + " in the project's own files"
+			}
+			sec.lead += fmt.Sprintf("; %d in sample data", n)
+		}
 		sec.lines = append(quotes(hits, 60), noted(out)...)
 		return sec
 	}

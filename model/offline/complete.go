@@ -104,12 +104,15 @@ func (a *ask) complete(g map[string]string) {
 		a.takeScope(a.text)
 		if m := regexp.MustCompile(`(?i)\b(?:run|test|do|are)(?: all)?(?: the| just| only)? ([\w./-]+)(?:'s)? (?:package'?s? )?(?:unit )?tests?\b`).FindStringSubmatch(a.text); m != nil && a.scope == "" {
 			switch strings.ToLower(m[1]) {
-			case "the", "all", "its", "these", "go", "project", "project's", "unit", "whole", "full", "python", "every", "any", "your", "repo":
+			case "the", "all", "of", "its", "these", "go", "project", "project's", "unit", "whole", "full", "python", "every", "any", "your", "repo":
 			default:
 				a.scope = cleanPath(m[1])
 			}
 		}
 		if m := regexp.MustCompile(`(?i)\b(?:tests? )?(?:for|in|of) (?:the )?([\w./-]+)(?: package| folder)?$`).FindStringSubmatch(a.text); m != nil && a.scope == "" {
+			a.scope = cleanPath(m[1])
+		}
+		if m := regexp.MustCompile(`(?:运行|跑|执行)(?:一下|一遍)?\s*([\w./-]+)\s*(?:包|目录)?的?(?:单元)?(?:测试|单测)`).FindStringSubmatch(a.text); m != nil {
 			a.scope = cleanPath(m[1])
 		}
 		if m := regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z_]\w*|test_\w+)\b`).FindString(a.text); m != "" {
@@ -169,6 +172,7 @@ func (a *ask) complete(g map[string]string) {
 		a.flags["quoted"] = quotedSubject
 		s = regexp.MustCompile(`(?i)^(?:the|a|an|any|all|every)\s+`).ReplaceAllString(s, "")
 		a.subject = unquote(s)
+		a.command = g["v"] // what is done with it, where that was said
 		if a.kind == kindGrep && g["k"] != "" {
 			if l, ok := languageOf(g["k"]); ok {
 				a.exts, a.lang = l.exts, l.label
@@ -241,10 +245,14 @@ func (a *ask) completeCount(g map[string]string) {
 	}
 	// Something else is to be counted: its mentions.
 	s := regexp.MustCompile(`(?i)^(?:how many|how much|count|number of)(?: the| all| of)*\s*`).ReplaceAllString(rest, "")
-	s = regexp.MustCompile(`(?i)\s+(?:are|is|does|do|exist)\b.*$`).ReplaceAllString(s, "")
-	a.flags["matches"], a.subject = true, unquote(s)
-	if a.subject == "" {
+	s = strings.TrimSpace(regexp.MustCompile(`(?i)\s+(?:are|is|does|do|exist)(?: there| it| they)?$`).ReplaceAllString(s, ""))
+	switch {
+	case s == "":
 		a.kind, a.why = kindNone, "it does not say what to count"
+	case len(strings.Fields(s)) == 1 || unquote(s) != s:
+		a.flags["matches"], a.subject = true, unquote(s)
+	default: // a question that a document may answer
+		a.kind, a.subject = kindPassages, a.text
 	}
 }
 

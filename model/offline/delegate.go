@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/synapse-agents/synapse"
 )
@@ -40,9 +41,9 @@ func (s *session) send(text, name string, a ask) (section, string) {
 			return sec, "rule: " + string(a.kind)
 		}
 	}
-	prompt := strings.ToUpper(text[:1]) + text[1:] + ".\n\n" + reportForm
+	prompt := sentenceCase(text) + "\n\n" + reportForm
 	out := s.use(roleTask, want{
-		"+prompt": prompt, "+agent": who.name, "description": clip(strings.Join(firstWords(text, 5), " "), 60),
+		"+prompt": prompt, "+agent": who.name, "description": a.label(),
 	}, "part of the request: "+clip(text, 60))
 	note := fmt.Sprintf("%s → %s", string(a.kind), who.name)
 	switch out.state {
@@ -54,6 +55,45 @@ func (s *session) send(text, name string, a ask) (section, string) {
 	sec := readReport(out)
 	sec.title, sec.by = text, who.name
 	return sec, note
+}
+
+var question = regexp.MustCompile(`(?i)^(?:what|where|who|which|how|does|do|is|are|can|when|whose)\b`)
+
+// sentenceCase writes a part as a sentence of its own.
+func sentenceCase(s string) string {
+	r := []rune(s)
+	r[0] = unicode.ToUpper(r[0])
+	if question.MatchString(s) {
+		return string(r) + "?"
+	}
+	return string(r) + "."
+}
+
+// label names a part in a few words, for people.
+func (a ask) label() string {
+	switch a.kind {
+	case kindPackages:
+		return "list the packages"
+	case kindMarks:
+		return "find " + strings.ReplaceAll(a.subject, "|", ", ") + " comments"
+	case kindTest:
+		return strings.TrimSpace("run the tests " + a.scope)
+	case kindCount:
+		if !a.flags["matches"] {
+			var what []string
+			for _, f := range []string{"files", "lines", "tests", "functions", "types"} {
+				if a.flags[f] {
+					what = append(what, f)
+				}
+			}
+			return "count " + strings.Join(what, " and ")
+		}
+	case kindDefine, kindUses, kindCovers, kindOutline, kindSummary:
+		if a.subject != "" && len(strings.Fields(a.subject)) < 4 {
+			return clip(string(a.kind)+" "+a.subject, 60)
+		}
+	}
+	return clip(strings.Join(firstWords(a.text, 5), " "), 60)
 }
 
 func firstWords(s string, n int) []string {

@@ -14,7 +14,7 @@ var packageDoc = regexp.MustCompile(`^\s*(//|/\*)\s*(Package|Command) (\w[\w-]*)
 // its doc comment.
 func (s *session) packages(a ask) section {
 	docs := s.search(query{pattern: `^(// |/\* *)(Package|Command) \w`, path: a.scope, exts: []string{"go"}, why: "find the packages' doc comments"})
-	clauses := s.search(query{pattern: `^package \w+`, path: a.scope, exts: []string{"go"}, why: "find the packages"})
+	clauses := s.search(query{pattern: `^package \w+`, path: a.scope, glob: ownGo, why: "find the packages"})
 	others := s.find("**/{__init__.py,package.json,Cargo.toml,pom.xml}", a.scope)
 	if sec, stop := stopped(docs, clauses, others); stop {
 		return sec
@@ -314,6 +314,18 @@ func (s *session) passages(a ask) section {
 	return ranked(hits, stems, a, "lines closest to")
 }
 
+// topic names what passages are looked for, as it was asked.
+func (a ask) topic() string {
+	text := a.subject
+	if text == "" {
+		text = a.text
+	}
+	if a.kind != kindTopic {
+		text = strings.Join(slices.DeleteFunc(strings.Fields(text), func(w string) bool { return stopwords[strings.ToLower(w)] }), " ")
+	}
+	return clip(text, 80)
+}
+
 // passagesOf quotes from one document.
 func (s *session) passagesOf(a ask, stems []string) section {
 	files, sec, stop := s.resolve(a.scope)
@@ -350,10 +362,10 @@ func (s *session) passagesOf(a ask, stems []string) section {
 	scores := rank(stems, docs)
 	order := best(scores, 8)
 	if len(order) == 0 {
-		return section{lead: fmt.Sprintf("%s has no line with %s", files[0], strings.Join(stems, ", "))}
+		return section{lead: fmt.Sprintf("%s has no line on “%s”", files[0], a.topic())}
 	}
 	slices.Sort(order)
-	sec = section{lead: fmt.Sprintf("%s on %s (quoted, not interpreted)", files[0], strings.Join(stems, ", "))}
+	sec = section{lead: fmt.Sprintf("%s on “%s” (quoted, not interpreted)", files[0], a.topic())}
 	shown := 0
 	for _, i := range order {
 		if h := under[hits[i].line]; h.line != shown && h.line > 0 {
@@ -381,15 +393,18 @@ func ranked(hits []hit, stems []string, a ask, lead string) section {
 			}
 		}
 		scores[i] *= float64(covered) / float64(len(stems))
-		if ext(h.path) == "md" {
+		switch {
+		case ext(h.path) == "md":
 			scores[i] *= 1.3
+		case !isComment(h.text) && ext(h.path) != "txt": // a name says less than a sentence
+			scores[i] *= 0.6
 		}
 	}
 	order := best(scores, 8)
 	if len(order) == 0 {
-		return section{lead: "no document or comment here mentions " + strings.Join(stems, ", ")}
+		return section{lead: "no document or comment here mentions “" + a.topic() + "”"}
 	}
-	sec := section{lead: lead + " “" + clip(strings.Join(stems, ", "), 80) + "” in documents and comments (quoted, not interpreted)"}
+	sec := section{lead: lead + " “" + a.topic() + "” in documents and comments (quoted, not interpreted)"}
 	for _, i := range order {
 		sec.lines = append(sec.lines, hits[i].quote())
 	}

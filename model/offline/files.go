@@ -189,16 +189,13 @@ func (s *session) count(a ask) section {
 	if a.lang != "" {
 		lang = a.lang + " "
 	}
-	sum := func(ts []tally) (n int) {
+	// A tool that shows only so many files says how many more there were.
+	total := func(ts []tally, o outcome) (n, files int) {
+		n, files = more(o.text)
 		for _, t := range ts {
 			n += t.n
 		}
-		return n
-	}
-	// A tool that shows only so many files says how many more there were.
-	total := func(ts []tally, o outcome) (n, files int) {
-		moreN, moreFiles := more(o.text)
-		return sum(ts) + moreN, len(ts) + moreFiles
+		return n, files + len(ts)
 	}
 	if a.flags["matches"] {
 		pattern := regexp.QuoteMeta(a.subject)
@@ -218,38 +215,31 @@ func (s *session) count(a ask) section {
 		}
 	}
 	if a.flags["files"] || a.flags["testfiles"] {
-		pattern, what := "**/*", lang+"file"
-		if len(a.exts) > 0 {
-			pattern = globFor(a.exts)
-		}
-		o := s.find(pattern, a.scope)
-		outs = append(outs, o)
-		paths := readPaths(o.text)
-		left, _ := more(o.text)
-		tests := 0
-		for _, p := range paths {
-			if isTest(p) && !inData(p) {
-				tests++
-			}
-		}
-		switch {
-		case a.flags["testfiles"]:
-			say("%s%s", count(tests, lang+"test file"), where)
-		case left == 0 && len(a.exts) > 0 && tests > 0:
-			say("%s%s, %d of them tests (find_files %s)", count(len(paths), what), where, tests, pattern)
-		default:
-			say("%s%s (find_files %s)", count(len(paths)+left, what), where, pattern)
-		}
-		if len(a.exts) == 0 && left == 0 && !a.flags["testfiles"] {
-			sec.lines = append(sec.lines, byExt(paths)...)
-		}
+		s.countFiles(a, lang, where, &outs, say)
 	}
 	if a.flags["lines"] {
-		ts := get(query{pattern: "^", why: "count lines"})
-		n, files := total(ts, outs[len(outs)-1])
-		say("%s in %s%s (search_files, lines counted per file)", count(n, lang+"line"), count(files, "file"), where)
-		if files > 1 {
-			sec.lines = append(sec.lines, byDir(ts, a.scope)...)
+		globs := []string{""}
+		if a.lang == "Go" { // two halves, each the shorter for it
+			globs = []string{ownGo, "**/*_test.go"}
+		}
+		var all []tally
+		var n, files []int
+		whole := true
+		for _, g := range globs {
+			ts := get(query{pattern: "^", glob: g, why: "count lines"})
+			all = append(all, ts...)
+			o := outs[len(outs)-1]
+			tn, tf := total(ts, o)
+			n, files = append(n, tn), append(files, tf)
+			whole = whole && tf == len(ts)
+		}
+		lead := fmt.Sprintf("%s in %s%s", count(add(n), lang+"line"), count(add(files), "file"), where)
+		if len(n) == 2 && n[1] > 0 {
+			lead += fmt.Sprintf(": %s in code, %s in tests", group(n[0]), group(n[1]))
+		}
+		say("%s (search_files counts lines per file)", lead)
+		if add(files) > 1 && whole {
+			sec.lines = append(sec.lines, byDir(all, a.scope)...)
 		}
 	}
 	if a.flags["tests"] {
@@ -291,6 +281,56 @@ func (s *session) count(a ask) section {
 		sec.lead, sec.lines = sec.lines[0], sec.lines[1:]
 	}
 	return sec
+}
+
+// countFiles says how many files there are, and how many of them are tests.
+func (s *session) countFiles(a ask, lang, where string, outs *[]outcome, say func(string, ...any)) {
+	patterns := []string{"**/*"}
+	switch {
+	case a.lang == "Go":
+		patterns = []string{ownGo, "**/*_test.go"}
+	case len(a.exts) > 0:
+		patterns = []string{globFor(a.exts)}
+	}
+	var paths []string
+	left := 0
+	for _, p := range patterns {
+		o := s.find(p, a.scope)
+		*outs = append(*outs, o)
+		paths = append(paths, readPaths(o.text)...)
+		n, _ := more(o.text)
+		left += n
+	}
+	tests := 0
+	for _, p := range paths {
+		if isTest(p) && !inData(p) {
+			tests++
+		}
+	}
+	text := count(len(paths)+left, lang+"file") + where
+	switch {
+	case a.flags["testfiles"]:
+		text = count(tests, lang+"test file") + where
+	case left == 0 && tests > 0:
+		text += fmt.Sprintf(", %d of them tests", tests)
+	}
+	source := strings.Join(patterns, " and ")
+	if a.lang == "Go" {
+		source = "**/*.go, tests apart"
+	}
+	say("%s (find_files %s)", text, source)
+	if len(a.exts) == 0 && left == 0 && !a.flags["testfiles"] {
+		for _, l := range byExt(paths) {
+			say("%s", l)
+		}
+	}
+}
+
+func add(ns []int) (sum int) {
+	for _, n := range ns {
+		sum += n
+	}
+	return sum
 }
 
 // byExt counts files by the end of their names.

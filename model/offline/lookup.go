@@ -146,6 +146,9 @@ func orDot(dir string) string {
 	return dir
 }
 
+// ownGo matches Go files that are no tests, in the words of a glob.
+const ownGo = "**/{*[!t],*[!s]t,*[!e]st,*[!t]est,*[!_]test,t,st,est,test}.go"
+
 var shellSafe = regexp.MustCompile(`^[\w./@%+=:,-]+$`)
 
 func shellQuote(s string) string {
@@ -231,7 +234,8 @@ func definition(name string) string {
 	n := regexp.QuoteMeta(name)
 	return strings.Join([]string{
 		`^\s*` + modifiers + opener + ` +(\([^)]*\) *)?` + n + `\b`,
-		`^\t` + n + `( +[][*.A-Za-z0-9_]+)? *(=|//|$)`, // in a Go const or var block
+		`^\t` + n + `( +[][*.A-Za-z0-9_]+)? *=`, // in a Go const or var block
+		`^\t` + n + ` *(//.*)?$`,
 		`^` + n + ` *(:[^=]+)?= `,
 		`^[A-Za-z_][A-Za-z0-9_ *]*[ *]` + n + ` *\([^;]*$`,
 		`^#define +` + n + `\b`,

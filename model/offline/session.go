@@ -265,7 +265,7 @@ const beyond = "it takes a language model"
 func (s *session) serve(a ask) section {
 	switch a.kind {
 	case kindHelp:
-		return section{lead: ability, lines: nil, left: []string{wayOut}}
+		return section{lead: ability, lines: []string{wayOut}}
 	case kindAgents:
 		return s.listAgents()
 	case kindList:

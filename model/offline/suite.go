@@ -158,7 +158,7 @@ func testReport(cmd, file string, o outcome) section {
 	for l := range strings.Lines(o.text) {
 		l = strings.TrimRight(l, " \t\r\n")
 		switch {
-		case strings.TrimSpace(l) == "":
+		case strings.TrimSpace(l) == "", strings.HasPrefix(l, "[") && exitCode.MatchString(l):
 		case failMark.MatchString(l):
 			fails = append(fails, l)
 		case passMark.MatchString(l):
@@ -306,6 +306,6 @@ func (s *session) testsOf(a ask) section {
 	}
 	return section{
 		lead:  fmt.Sprintf("%s named after “%s” (their own name, file or folder) in %s", count(len(hits), "test"), topic, count(distinctFiles(hits), "file")),
-		lines: append(quotes(hits, 50), noted(named, inFile, inDir)...),
+		lines: append(quotes(hits, 30), noted(named, inFile, inDir)...),
 	}
 }
