@@ -218,6 +218,8 @@ func TestDigest(t *testing.T) {
 		s := scenario{}
 		return s.input(t), &agents.Definition{
 			Name: "worker", Description: "Works.", Prompt: "Work.", Layer: agents.LayerProject, Pos: agents.Pos{File: "worker.md", Line: 1},
+			DisallowedTools: []string{"patch"},
+			Permissions:     []policy.Rule{{Tool: "execute", Pattern: "mv *", Action: policy.Deny, Line: 7}},
 		}
 	}
 	in, def := base()
@@ -229,7 +231,7 @@ func TestDigest(t *testing.T) {
 	}{
 		"nothing":      {func(*compile.Input, *agents.Definition) {}, true},
 		"description":  {func(_ *compile.Input, d *agents.Definition) { d.Description = "Other." }, true},
-		"place":        {func(_ *compile.Input, d *agents.Definition) { d.Pos.File = "elsewhere.md" }, true},
+		"place":        {func(_ *compile.Input, d *agents.Definition) { d.Pos.File = "elsewhere.md"; d.Permissions[0].Line = 9 }, true},
 		"model origin": {func(in *compile.Input, d *agents.Definition) { d.Model = in.MainChoice.Model.String() }, true},
 		"prompt":       {func(_ *compile.Input, d *agents.Definition) { d.Prompt = "Work!" }, false},
 		"workspace":    {func(in *compile.Input, _ *agents.Definition) { in.Workspace = "/other" }, false},
@@ -244,7 +246,7 @@ func TestDigest(t *testing.T) {
 		"output":       {func(_ *compile.Input, d *agents.Definition) { d.OutputSchema = json.RawMessage(`{}`) }, false},
 		"background":   {func(_ *compile.Input, d *agents.Definition) { d.Background = true }, false},
 		"rules": {func(_ *compile.Input, d *agents.Definition) {
-			d.Permissions = []policy.Rule{{Tool: "execute", Pattern: "rm *", Action: policy.Deny}}
+			d.Permissions[0].Action = policy.Ask
 		}, false},
 		"skills": {func(in *compile.Input, d *agents.Definition) {
 			d.Skills = []string{"go"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/agents"
+	"github.com/synapse-agents/synapse/policy"
 )
 
 // The limits that hold where nothing else is said.
@@ -464,12 +465,22 @@ func (c *compiler) preload(spec *synapse.Spec, def *agents.Definition) []agents.
 	return missing
 }
 
-// digest returns the SHA-256 of what decides how a run of the spec behaves:
-// everything but its names and where its parts come from.
+// digest returns the SHA-256 of what decides how a run of the spec behaves. Its
+// names, the places its parts come from and the reasons of denials only decide
+// how people are told of it.
 func digest(spec *synapse.Spec) (string, error) {
 	s := *spec
 	s.ID, s.Digest, s.Description, s.Origin, s.ModelOrigin, s.EffortOrigin = "", "", "", "", "", ""
-	data, err := json.Marshal(&s) // fields in their order, maps by key, raw JSON compacted
+	s.Policy.Block = nil // what is not in Allow is refused
+	s.Policy.Rules = nil
+	for _, src := range spec.Policy.Rules {
+		rules := slices.Clone(src.Rules)
+		for i := range rules {
+			rules[i].Line = 0
+		}
+		s.Policy.Rules = append(s.Policy.Rules, policy.Source{Rules: rules})
+	}
+	data, err := json.Marshal(&s) // fields in their order, raw JSON compacted
 	if err != nil {
 		return "", err
 	}
