@@ -193,6 +193,9 @@ func (x *reader) variables(name string, args []word) {
 		}
 	}
 	for _, a := range args {
+		if name != "read" && name != "unset" && name != "printf" && cluster(a.text, "in") {
+			x.doubt(name + " makes a variable's value be evaluated")
+		}
 		variable, _, _ := strings.Cut(strings.TrimPrefix(a.text, "-v"), "=")
 		if strings.Contains(variable, "[") && strings.ContainsAny(a.text, "$`\x00") {
 			x.doubt(name + " evaluates a subscript")

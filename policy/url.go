@@ -11,8 +11,8 @@ import (
 // An address is a URL taken apart, in the one spelling that rules are compared
 // with.
 type address struct {
-	scheme string // lower case
-	host   string // lower case, no trailing dot, numeric addresses in their usual form
+	scheme string   // lower case
+	host   string   // lower case, no trailing dot, numeric addresses in their usual form
 	port   string   // as a number, "" where neither URL nor scheme say
 	usual  bool     // it is the scheme's own port
 	rest   []string // path and query, in every way that they may be understood

@@ -58,7 +58,7 @@ func (x *reader) word(w *syntax.Word) word {
 	u := unquoter{reader: x}
 	out := word{raw: x.source(w)}
 	for i, part := range w.Parts {
-		u.part(part, i == 0)
+		u.part(part, i == 0, len(w.Parts) == 1)
 	}
 	out.text = u.b.String()
 	if u.braces() {
@@ -96,10 +96,10 @@ func (u *unquoter) gap() {
 	u.gaps++
 }
 
-func (u *unquoter) part(p syntax.WordPart, first bool) {
+func (u *unquoter) part(p syntax.WordPart, first, only bool) {
 	switch p := p.(type) {
 	case *syntax.Lit:
-		u.literal(p.Value, first)
+		u.literal(p.Value, first, only)
 	case *syntax.SglQuoted:
 		u.solid = true
 		if !p.Dollar {
@@ -169,8 +169,9 @@ func (u *unquoter) write(s string) {
 }
 
 // literal adds unquoted text, in which a backslash takes the next character as
-// it is and globs, braces and a leading tilde become something else.
-func (u *unquoter) literal(s string, first bool) {
+// it is and globs, braces and a leading tilde become something else. only says
+// that the word has nothing else.
+func (u *unquoter) literal(s string, first, only bool) {
 	if first && strings.HasPrefix(s, "~") {
 		u.solid = true
 		user, _, _ := strings.Cut(s[1:], "/")
@@ -186,7 +187,7 @@ func (u *unquoter) literal(s string, first bool) {
 			u.solid = true
 			u.write(s[i+1 : i+1+m])
 			n += m
-		case c == '*' || c == '?' || c == '[':
+		case c == '*' || c == '?' || c == '[' && !(only && strings.IndexByte(s[i:], ']') < 0):
 			u.solid = true
 			u.gap()
 			if c == '[' {
