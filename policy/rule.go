@@ -147,15 +147,22 @@ func near(a, b string) bool {
 // count within data. Errors are of type [*SyntaxError].
 func ParseJSON(data []byte) ([]Rule, error) {
 	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
-	p.dec.UseNumber()
-	rules, err := p.permissions()
-	if err != nil {
-		return nil, err
+	// Once over the whole first: the decoder tells less about a mistake that
+	// it meets token by token.
+	var whole json.RawMessage
+	first := json.NewDecoder(bytes.NewReader(data))
+	if err := first.Decode(&whole); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, p.fail(int(syntax.Offset)-1, "", "permissions are not valid JSON: %v", err)
+		}
+		return nil, p.fail(len(data), "", "permissions are not valid JSON: unexpected end")
 	}
-	if rest := bytes.TrimLeft(data[p.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
+	if rest := bytes.TrimLeft(data[first.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		return nil, p.fail(len(data)-len(rest), "", "unexpected text after the permissions")
 	}
-	return rules, nil
+	p.dec.UseNumber()
+	return p.permissions()
 }
 
 type jsonParser struct {
@@ -184,14 +191,10 @@ func (p *jsonParser) token() (json.Token, int, error) {
 		at++
 	}
 	t, err := p.dec.Token()
-	if err == nil {
-		return t, at, nil
+	if err != nil { // the text is valid, so this is not for lack of a token
+		return nil, 0, p.fail(at, "", "permissions can't be read: %v", err)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, 0, p.fail(int(syntax.Offset)-1, "", "permissions are not valid JSON: %v", err)
-	}
-	return nil, 0, p.fail(len(p.data), "", "permissions are not valid JSON: unexpected end")
+	return t, at, nil
 }
 
 func (p *jsonParser) permissions() ([]Rule, error) {
@@ -248,7 +251,7 @@ func (p *jsonParser) tool(tool string, keyAt int) error {
 		_, hint, _ := parseAction(fmt.Sprint(t))
 		return p.fail(at, hint, "permissions for %q: found %s, want allow, ask or deny, or an object from patterns to actions", tool, describe(t))
 	}
-	if !p.dec.More() && !namePattern(tool) {
+	if !p.dec.More() && !namePattern(tool) { // no pattern to report the name with
 		return p.rule(tool, "*", string(Deny), keyAt)
 	}
 	for p.dec.More() {
