@@ -63,7 +63,7 @@ func (b single[T]) apply(l *loader, k *Key, g *given) {
 	cur := b.at(l.s)
 	if b.guard != nil && l.guarded(g) {
 		kept, some, why := b.guard(l, cur.V, v)
-		if why != "" {
+		if !some || why != "" {
 			l.drop(g, k.Name, why)
 		}
 		if !some {
@@ -116,8 +116,8 @@ func (b merged[T]) apply(l *loader, k *Key, g *given) {
 		v, m := e.v, *b.at(l.s)
 		if b.guard != nil && l.guarded(g) {
 			kept, some, why := b.guard(l, m[e.name].V, v)
-			if why != "" {
-				l.drop(g, k.Name+"."+e.name, why)
+			if !some || why != "" {
+				l.drop(&given{layer: g.layer, origin: g.at(e.at)}, k.Name+"."+e.name, why)
 			}
 			if !some {
 				continue
@@ -211,10 +211,10 @@ func (rules) describe(k *Key) {
 
 func (rules) reset(s *Settings) { s.Permissions = nil }
 
-func (rules) apply(l *loader, k *Key, g *given) {
-	list, f := readRules(g)
-	if f != nil {
-		l.fault(k, g, f)
+func (rules) apply(l *loader, _ *Key, g *given) {
+	list, bad := readRules(g)
+	if bad != nil {
+		l.fail(bad)
 		return
 	}
 	if len(list) == 0 {
@@ -228,7 +228,7 @@ func (rules) apply(l *loader, k *Key, g *given) {
 
 func (rules) rows(s *Settings, name string) []Row {
 	if len(s.Permissions) == 0 {
-		return []Row{{Key: name, Value: []policy.Rule{}, Origin: Origin{Layer: LayerDefault}}}
+		return []Row{{Key: name, Value: struct{}{}, Origin: Origin{Layer: LayerDefault}}}
 	}
 	var rows []Row
 	for i, source := range s.Permissions {

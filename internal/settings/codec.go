@@ -68,8 +68,12 @@ func (c codec[T]) viaJSON(s string) (T, *fault) {
 		return zero, &fault{found: quote(s), takes: c.takes, hint: "as JSON: found " + err.Found + ", want " + err.Takes}
 	}
 	v, f := c.json(d, d.root)
-	if f != nil {
-		f.at = nil
+	switch {
+	case f == nil:
+	case f.at == d.root:
+		f.at, f.found = nil, quote(s)
+	default:
+		f.at, f.found = nil, f.found+" in "+quote(s)
 	}
 	return v, f
 }

@@ -158,7 +158,7 @@ func (l *loader) readDotenv(path string, data []byte) []variable {
 		if i := slices.IndexFunc(kept, func(k variable) bool { return k.name == v.name }); i >= 0 {
 			if l.isOurs(v.name) {
 				l.warn(Warning{Code: WarnDotenv, Path: path, Line: v.line, Var: v.name,
-					Message: fmt.Sprintf("%s is set on line %d already; this line is the one that counts", v.name, kept[i].line)})
+					Message: fmt.Sprintf("set on line %d already; this line is the one that counts", kept[i].line)})
 			}
 			kept[i] = v
 			continue

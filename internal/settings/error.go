@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,7 +44,7 @@ func (e *Error) Error() string {
 	case e.Var != "":
 		b.WriteString("environment variable " + e.Var + ": ")
 	}
-	if e.Key != "" && e.Var == "" {
+	if e.Key != "" && e.Var == "" && e.Err == nil {
 		b.WriteString(e.Key + ": ")
 	}
 	switch {
@@ -98,6 +99,15 @@ func (w Warning) String() string {
 		}
 		b.WriteString(": ")
 	}
+	switch {
+	case w.Var == "":
+	case w.Path != "":
+		b.WriteString(w.Var + ": ")
+	case strings.HasPrefix(w.Var, "-"):
+		b.WriteString("flag " + w.Var + ": ")
+	default:
+		b.WriteString("environment variable " + w.Var + ": ")
+	}
 	b.WriteString(w.Message)
 	if w.Hint != "" {
 		b.WriteString(" (" + w.Hint + ")")
@@ -109,11 +119,14 @@ func (w Warning) String() string {
 // no longer than one line bears.
 func quote(s string) string {
 	const most = 60
+	more := ""
 	if utf8.RuneCountInString(s) > most {
-		r := []rune(s)
-		return fmt.Sprintf("%q…", string(r[:most]))
+		s, more = string([]rune(s)[:most]), "…"
 	}
-	return fmt.Sprintf("%q", s)
+	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
+		return "`" + s + "`" + more
+	}
+	return strconv.Quote(s) + more
 }
 
 // nearest returns the candidate that s was probably meant to be, "" if none is

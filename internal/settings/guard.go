@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,7 @@ func (l *loader) reportDropped() {
 	for _, path := range paths {
 		w := Warning{Code: WarnUntrusted, Path: path, Hint: "if the workspace is yours, synapse trust lets it set them"}
 		var items []string
+		slices.SortStableFunc(l.dropped, func(a, b dropped) int { return cmp.Compare(a.line, b.line) })
 		for _, d := range l.dropped {
 			if d.path != path {
 				continue

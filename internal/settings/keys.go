@@ -114,7 +114,7 @@ func Keys() []Key {
 		key("limits.spawns", "", "Sub-agents started in a trace.",
 			single[int64]{codec: countCodec(), at: func(s *Settings) *Value[int64] { return &s.Limits.Spawns }, combine: CombineNarrow, narrower: smallerSet[int64]}),
 		key("stream_idle_timeout", "", "How long a reply may fall silent before it counts as broken.",
-			single[synapse.Duration]{codec: durationCodec(time.Millisecond, `a duration such as "60s"`), def: synapse.Duration(time.Minute),
+			single[synapse.Duration]{codec: durationCodec(time.Millisecond, `a duration of more than 0, such as "60s"`), def: synapse.Duration(time.Minute),
 				at: func(s *Settings) *Value[synapse.Duration] { return &s.StreamIdleTimeout }}),
 		key("intent", "", "Have agents say with every tool call what it is for.",
 			single[bool]{codec: boolCodec(), def: true, at: func(s *Settings) *Value[bool] { return &s.Intent }}),

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,9 @@ type layer struct {
 	doc   *document
 	vars  map[string]variable
 	flags Overrides
+	// hidden are the variables that the process's environment has, even empty:
+	// it beats .env, but for restrictions, which add up.
+	hidden map[string]variable
 	// owned says that the user wrote it. What is not owned comes with the
 	// workspace, and only narrows.
 	owned bool
@@ -151,13 +155,37 @@ func (l *loader) load() (*Settings, []Warning, error) {
 	l.secrets()
 	l.s.stateDir = stateDir(l.src, l.environment())
 	l.reportDropped()
-	if err := errors.Join(l.errs...); err != nil {
-		if len(l.errs) == 1 {
-			err = l.errs[0]
-		}
-		return nil, l.warnings, err
+	switch len(l.errs) {
+	case 0:
+		return l.s, l.warnings, nil
+	case 1:
+		return nil, l.warnings, l.errs[0]
 	}
-	return l.s, l.warnings, nil
+	l.sortErrors()
+	return nil, l.warnings, errors.Join(l.errs...)
+}
+
+// sortErrors puts the errors of each file into the order of its lines.
+func (l *loader) sortErrors() {
+	var paths []string
+	place := func(err error) (path, line, column int) {
+		var e *Error
+		if !errors.As(err, &e) {
+			return -1, 0, 0
+		}
+		if !slices.Contains(paths, e.Path) {
+			paths = append(paths, e.Path)
+		}
+		return slices.Index(paths, e.Path), e.Line, e.Column
+	}
+	for _, err := range l.errs {
+		place(err)
+	}
+	slices.SortStableFunc(l.errs, func(a, b error) int {
+		p, line, column := place(a)
+		q, otherLine, otherColumn := place(b)
+		return cmp.Or(cmp.Compare(p, q), cmp.Compare(line, otherLine), cmp.Compare(column, otherColumn))
+	})
 }
 
 // openLayers reads the files and splits up the environment, low to high.
@@ -219,11 +247,9 @@ func (l *loader) openDotenv(path string, environ map[string]variable) {
 	}
 	vars := map[string]variable{}
 	for _, v := range l.readDotenv(path, data) {
-		if _, hidden := environ[v.name]; !hidden { // even an empty variable hides it
-			vars[v.name] = v
-		}
+		vars[v.name] = v
 	}
-	l.layers = append(l.layers, &layer{id: LayerDotenv, path: path, vars: vars})
+	l.layers = append(l.layers, &layer{id: LayerDotenv, path: path, vars: vars, hidden: environ})
 }
 
 var errNotAFile = errors.New("not a regular file")
@@ -311,11 +337,23 @@ func (l *layer) find(k *Key) []*given {
 		}
 		return all
 	}
-	v, ok := l.vars[k.Env]
-	if k.Env == "" || !ok || v.value == "" {
+	v, ok := l.variable(k.Env)
+	if k.Combine == CombineAdd {
+		v, ok = l.vars[k.Env]
+	}
+	if !ok || v.value == "" {
 		return nil
 	}
 	return []*given{{layer: l, text: v.value, origin: l.origin(v)}}
+}
+
+// variable returns a variable of the layer, unless the environment hides it.
+func (l *layer) variable(name string) (variable, bool) {
+	if _, hidden := l.hidden[name]; hidden {
+		return variable{}, false
+	}
+	v, ok := l.vars[name]
+	return v, ok
 }
 
 // flagText lets lists be written with commas.
@@ -351,16 +389,16 @@ func (l *loader) noEffect(k *Key, g *given, v, stands any, by Origin) {
 		why = "a workspace only narrows"
 	}
 	l.warn(Warning{Code: WarnNoEffect, Path: g.origin.Path, Line: g.origin.Line, Var: g.origin.Var, Key: k.Name,
-		Message: fmt.Sprintf("%s %s of %s has no effect: %s from %s stands, since %s", k.Name, mustJSON(v), g.origin, mustJSON(stands), by, why)})
+		Message: fmt.Sprintf("%s: %s has no effect: %s from %s stands, since %s", k.Name, mustJSON(v), mustJSON(stands), by, why)})
 }
 
 // modelVars reads the AGENT_SUBAGENT_<NAME>_MODEL variables of a layer.
 func (l *loader) modelVars(layer *layer) {
 	c := modelCodec()
 	for _, name := range sortedNames(layer.vars) {
-		v := layer.vars[name]
-		agent := modelVariable(l.keys, v.name)
-		if agent == "" || v.value == "" {
+		v, ok := layer.variable(name)
+		agent := modelVariable(l.keys, name)
+		if !ok || agent == "" || v.value == "" {
 			continue
 		}
 		g := &given{layer: layer, text: v.value, origin: layer.origin(v)}

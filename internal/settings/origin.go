@@ -76,12 +76,13 @@ type Row struct {
 // Text returns the value for a terminal: a string as it is, anything else as
 // JSON.
 func (r Row) Text() string {
-	if s, ok := r.Value.(string); ok {
-		return s
-	}
 	data, err := json.Marshal(r.Value)
 	if err != nil {
 		return err.Error()
+	}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		return s
 	}
 	return string(data)
 }

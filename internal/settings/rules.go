@@ -1,48 +1,38 @@
 package settings
 
 import (
+	"errors"
+
 	"github.com/synapse-agents/synapse/policy"
 )
 
 // readRules reads permission rules in the order in which they are written.
-func readRules(g *given) ([]policy.Rule, *fault) {
-	d, n := g.doc, g.node
-	if n == nil {
-		var err *Error
-		if d, err = parseValue(g.text); err != nil {
-			return nil, &fault{found: quote(g.text), takes: "a JSON object of rules"}
-		}
-		n = d.root
+func readRules(g *given) ([]policy.Rule, *Error) {
+	text, line, column := []byte(g.text), 1, 1
+	if g.node != nil {
+		text = g.doc.raw(g.node)
+		line, column = g.doc.position(g.node.start)
 	}
-	const takes = "allow, ask or deny"
-	var rules []policy.Rule
-	rule := func(tool, pattern string, n *node, key string) *fault {
-		action := policy.Action(n.text)
-		if n.kind != stringNode || action != policy.Allow && action != policy.Ask && action != policy.Deny {
-			return &fault{at: n, key: key, found: n.describe(), takes: takes}
-		}
-		line, _ := d.position(n.start)
-		rules = append(rules, policy.Rule{Tool: tool, Pattern: pattern, Action: action, Line: line})
-		return nil
-	}
-	if n.kind == stringNode {
-		f := rule("*", "*", n, "")
-		return rules, f
-	}
-	if n.kind != objectNode {
-		return nil, &fault{at: n, found: n.describe(), takes: "an object of tool → action"}
-	}
-	for _, tool := range n.members {
-		if tool.value.kind != objectNode {
-			if f := rule(tool.key, "*", tool.value, "."+tool.key); f != nil {
-				return nil, f
+	rules, err := policy.ParseJSON(text)
+	if err != nil {
+		e := &Error{Path: g.origin.Path, Line: g.origin.Line, Var: g.origin.Var, Key: "permissions", Err: err}
+		var syntax *policy.SyntaxError
+		if errors.As(err, &syntax) { // its place is within the value
+			e.Err, e.Hint = errors.New(syntax.Message), syntax.Hint
+			if g.node != nil && syntax.Line > 0 {
+				e.Line, e.Column = line+syntax.Line-1, syntax.Column
+				if syntax.Line == 1 && syntax.Column > 0 {
+					e.Column += column - 1
+				}
 			}
-			continue
 		}
-		for _, pattern := range tool.value.members {
-			if f := rule(tool.key, pattern.key, pattern.value, "."+tool.key+"."+pattern.key); f != nil {
-				return nil, f
-			}
+		return nil, e
+	}
+	for i := range rules {
+		if g.node == nil {
+			rules[i].Line = 0 // text has no lines
+		} else if rules[i].Line > 0 {
+			rules[i].Line += line - 1
 		}
 	}
 	return rules, nil

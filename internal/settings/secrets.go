@@ -123,8 +123,8 @@ func (l *loader) secrets() {
 	l.s.Secrets = Secrets{vars: map[string]Secret{}}
 	for _, layer := range l.layers {
 		for _, name := range sortedNames(layer.vars) {
-			v := layer.vars[name]
-			if !wanted[name] || v.value == "" {
+			v, ok := layer.variable(name)
+			if !ok || !wanted[name] || v.value == "" {
 				continue
 			}
 			g := &given{layer: layer, origin: layer.origin(v)}

@@ -95,7 +95,7 @@ func (s Saved) String() string {
 	if !s.InForce && !s.Removed && len(s.HiddenBy) == 0 {
 		b.WriteString("; it has no effect")
 		for _, w := range s.Warnings {
-			if w.Code == WarnUntrusted || w.Code == WarnNoEffect {
+			if w.Code == WarnNoEffect && w.Key == s.Key || w.Code == WarnUntrusted && strings.Contains(w.Message, s.Key) {
 				b.WriteString(": " + w.Message)
 			}
 		}
@@ -135,6 +135,10 @@ func (s *Store) set(layer Layer, name string, value any) (Saved, error) {
 	}
 	saved := Saved{Layer: layer, Path: path, Key: name, Removed: text == nil}
 
+	if _, exists := s.files[path]; !exists && text == nil {
+		saved.judge(s.settings, k, text)
+		return saved, nil
+	}
 	dirMode, fileMode := fs.FileMode(0o700), fs.FileMode(0o600)
 	if layer == LayerProject {
 		dirMode, fileMode = 0o755, 0o644

@@ -69,6 +69,9 @@ func (t *TrustFile) Trust(dir string) error {
 
 // Untrust takes the note back. It is no error if there is none.
 func (t *TrustFile) Untrust(dir string) error {
+	if trusted, err := t.Trusted(dir); err == nil && !trusted {
+		return nil
+	}
 	return t.change("untrust", dir, func(doc *document, path string) ([]byte, error) {
 		return removeMember(doc, []string{"workspaces", path}), nil
 	})

@@ -23,7 +23,7 @@ func (l *loader) unknown(layer *layer) {
 			// nearly one of ours is worth a word.
 			if hint := didYouMean(name, variableNames(l.keys)); hint != "" {
 				l.warn(Warning{Code: WarnUnknownKey, Path: layer.path, Line: v.line, Var: name, Hint: hint,
-					Message: fmt.Sprintf("the environment variable %s means nothing here", name)})
+					Message: "means nothing here"})
 			}
 		}
 	}
