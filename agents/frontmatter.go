@@ -202,8 +202,8 @@ func restriction(lines []string) (index int, field string) {
 	return 0, ""
 }
 
-// endAtText ends frontmatter that is not YAML where Markdown begins: its
-// closing line is missing then, and the "---" that was found is a rule in the
+// endAtText ends the frontmatter where Markdown begins in it: its closing line
+// is missing then, and the "---" that was found is a rule in the
 // body. Text alone is not enough, as a field's value may go on in it; there
 // must be a heading too, and no restricting field.
 func (d *document) endAtText() {
@@ -297,8 +297,9 @@ type keyLine struct {
 	col   int    // the value's column, in bytes from 1
 }
 
-// cutKey takes a line "key: value" apart. A key has letters, digits, blanks,
-// "_", "-" and ".", and begins with a letter or "_"; it may be quoted.
+// cutKey takes a line "key: value" apart. A key has up to three words of
+// letters, digits, "_", "-" and ".", and begins with a letter or "_"; it may be
+// quoted.
 func cutKey(line string) (keyLine, bool) {
 	if line == "" || line[0] == ' ' || line[0] == '\t' || line[0] == '-' || line[0] == '#' {
 		return keyLine{}, false
@@ -311,7 +312,7 @@ func cutKey(line string) (keyLine, bool) {
 	if n := len(name); n > 2 && (name[0] == '"' || name[0] == '\'') && name[n-1] == name[0] {
 		name = name[1 : n-1]
 	}
-	if name == "" || len(name) > 64 {
+	if name == "" || len(name) > 64 || len(strings.Fields(name)) > 3 {
 		return keyLine{}, false
 	}
 	for i, c := range name {

@@ -30,6 +30,7 @@ type header struct {
 // on its own; if that fails too, line by line for known fields. It returns nil
 // with an error diagnostic when there is no map of fields in it.
 func parseHeader(src source, doc *document) (*header, []Diagnostic) {
+	doc.endAtText()
 	text := strings.Join(doc.head, "\n")
 	at := func(line, col int) Pos { return Pos{src.file, line, col} }
 	if n := structure(text); n > maxStructure {
@@ -65,7 +66,6 @@ func parseHeader(src source, doc *document) (*header, []Diagnostic) {
 		}
 	}
 	// What can't be read as a whole is read entry by entry.
-	doc.endAtText()
 	entries, ok := cutEntries(doc.head, false)
 	if !ok {
 		entries, _ = cutEntries(doc.head, true)

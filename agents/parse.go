@@ -95,7 +95,7 @@ func newReader(file string, opt *ParseOptions) *reader {
 		origin = Native
 	}
 	return &reader{
-		file: file, opt: opt, budget: maxNodes,
+		file: file, opt: opt, budget: maxNodes, spare: maxExtra,
 		d: &Definition{
 			Mode: ModeAll, Ownership: OwnershipTask, Tools: ToolRule{Mode: ToolsInherit},
 			Layer: opt.Layer, Origin: origin, Pos: Pos{File: file, Line: 1, Column: 1}, Lines: map[string]int{},
@@ -186,6 +186,7 @@ func (r *reader) fields(root *yaml.Node) {
 
 // readField reads a field from the keys that set it.
 func (r *reader) readField(f *field, sets []set) {
+	r.d.Lines[f.name] = sets[0].key.Line
 	sets = slices.DeleteFunc(sets, func(s set) bool { return isNull(s.value) })
 	if len(sets) == 0 {
 		return
@@ -193,12 +194,12 @@ func (r *reader) readField(f *field, sets []set) {
 	// The field's own name comes before its other spellings.
 	first := max(slices.IndexFunc(sets, func(s set) bool { return s.exact }), 0)
 	r.d.Lines[f.name] = sets[first].key.Line
+	r.failed(f.read(r, sets[first].value), sets[first].value)
 	for i, s := range sets {
 		if i != first {
 			r.again(f, sets[first], s)
 		}
 	}
-	r.failed(f.read(r, sets[first].value), sets[first].value)
 }
 
 // again says that a field was set before. Denials add up; of two different
@@ -207,18 +208,18 @@ func (r *reader) again(f *field, first, s set) {
 	line := first.key.Line
 	switch f.name {
 	case "disallowed_tools":
-		r.warn(s.key, CodeDuplicateField, "join the two lists", "disallowed_tools is set in line %d already; both count", line)
+		r.warn(s.key, CodeDuplicateField, "join the two lists", "disallowed_tools is also set in line %d; both count", line)
 		r.failed(f.read(r, s.value), s.value)
 	case "permissions":
 		a, errA := r.jsonText(first.value)
 		b, errB := r.jsonText(s.value)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			r.report(r.pos(s.key), Error, CodeDuplicateField, "join the two maps", "permissions is set in line %d already, to something else", line)
+			r.report(r.pos(s.key), Error, CodeDuplicateField, "join the two maps", "permissions is also set in line %d, to something else", line)
 			return
 		}
 		fallthrough
 	default:
-		r.warn(s.key, CodeDuplicateField, "remove one of the two", "%s is set in line %d already, which counts", f.name, line)
+		r.warn(s.key, CodeDuplicateField, "remove one of the two", "%s is also set in line %d, which counts", f.name, line)
 	}
 }
 
@@ -259,7 +260,12 @@ func (r *reader) extra(key string, p pair) {
 	} else if s, ok := wordsOfOthers[foldName(key)]; ok {
 		hint = fmt.Sprintf("did you mean %q?", s)
 	}
+	// What has no effect gets a small budget of its own, so that it can't use
+	// up that of the fields.
+	budget := r.budget
+	r.budget = r.spare
 	value, err := r.anyValue(p.value, 0)
+	r.spare, r.budget = r.budget, budget
 	if err != nil {
 		r.warn(p.key, CodeUnknownField, hint, "%q is not a field of a definition; its value %v and is dropped", shorten(key, 40), err)
 		return

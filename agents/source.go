@@ -12,6 +12,8 @@ import (
 // MaxFileSize is the size in bytes above which a file is refused.
 const MaxFileSize = 1 << 20
 
+const saveUTF8 = "save the file as UTF-8"
+
 // source is a file's text: UTF-8, lines ending in "\n".
 type source struct {
 	file  string
@@ -21,11 +23,11 @@ type source struct {
 // decode turns a file's bytes into text. It repairs what it can and says so.
 func decode(file string, data []byte) (source, []Diagnostic) {
 	var diags []Diagnostic
-	repaired := func(at int, text []byte, format string, args ...any) {
+	repaired := func(at int, text []byte, hint, format string, args ...any) {
 		line, col := position(text, at)
 		diags = append(diags, Diagnostic{
 			Pos: Pos{file, line, col}, Severity: Warn, Code: CodeEncoding,
-			Message: fmt.Sprintf(format, args...), Hint: "save the file as UTF-8",
+			Message: fmt.Sprintf(format, args...), Hint: hint,
 		})
 	}
 	switch {
@@ -35,21 +37,21 @@ func decode(file string, data []byte) (source, []Diagnostic) {
 		// The decoder replaces what it can't read, so it does not fail.
 		if text, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(data); err == nil {
 			data = text
-			repaired(0, nil, "the file is UTF-16 and was decoded")
+			repaired(0, nil, saveUTF8, "the file is UTF-16 and was decoded")
 		}
 	}
 	if i := invalidUTF8(data); i >= 0 {
-		repaired(i, data, "byte 0x%02x is not UTF-8; what can't be read is replaced by U+FFFD", data[i])
+		repaired(i, data, saveUTF8, "byte 0x%02x is not UTF-8; what can't be read is replaced by U+FFFD", data[i])
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		repaired(i, data, "a NUL character is replaced by U+FFFD")
+		repaired(i, data, "remove it", "a NUL character is replaced by U+FFFD")
 		data = bytes.ReplaceAll(data, []byte{0}, []byte("\uFFFD"))
 	}
 	if bytes.IndexByte(data, '\r') >= 0 {
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 		if i := bytes.IndexByte(data, '\r'); i >= 0 {
-			repaired(i, data, "a lone carriage return is read as the end of a line")
+			repaired(i, data, "save the file with ordinary line ends", "a lone carriage return is read as the end of a line")
 			data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 		}
 	}

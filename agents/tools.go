@@ -181,22 +181,19 @@ func (r *reader) toolItems(n *yaml.Node, deny bool) ([]item, error) {
 				continue
 			}
 			words := []string{name}
-			if fields := outerFields(name); len(fields) > 1 {
-				switch {
-				case deny: // whichever is meant, it is denied
-					words = append(fields, name)
-				case n.Kind == yaml.ScalarNode && name == text && !slices.ContainsFunc(fields, notAWord):
-					words = fields
-				}
-				if len(words) > 1 {
-					r.warn(it.node, CodeToolsShape, "put commas between the names", "%s has blanks between names", r.field.name)
-				}
+			if fields := outerFields(name); len(fields) > 1 && (deny ||
+				n.Kind == yaml.ScalarNode && name == text && !slices.ContainsFunc(fields, notAWord)) {
+				words = fields
+				r.warn(it.node, CodeToolsShape, "put commas between the names", "%s has blanks between names", r.field.name)
 			}
 			for _, w := range words {
-				if badToolName(w) || deny && len(words) == 1 && notAWord(w) {
+				if badToolName(w) || deny && notAWord(w) {
 					return nil, r.bad(it.node, "write the names of tools, with commas between", "holds %q, which is no tool's name", shorten(w, 40))
 				}
 				list = append(list, item{w, it.node})
+			}
+			if deny && len(words) > 1 && !strings.ContainsFunc(name, unicode.IsControl) {
+				list = append(list, item{name, it.node}) // or is the blank part of the name?
 			}
 		}
 	}
@@ -240,7 +237,7 @@ func outerFields(s string) []string {
 // notAWord reports whether s is no plain name with an optional bracket.
 func notAWord(s string) bool {
 	name, _, _ := strings.Cut(s, "(")
-	return name == "" || strings.ContainsFunc(name, func(c rune) bool {
+	return name == "" || strings.HasSuffix(name, ":") || strings.ContainsFunc(name, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-*.:/@", c)
 	}) || !strings.ContainsFunc(name, func(c rune) bool { return unicode.IsLetter(c) || c == '*' })
 }

@@ -16,6 +16,9 @@ import (
 // counted as often as they are followed. It defuses alias bombs.
 const maxNodes = 100_000
 
+// maxExtra bounds the same for all keys that are no fields.
+const maxExtra = 2_000
+
 // maxDepth bounds the nesting of values that are kept or turned into JSON.
 const maxDepth = 64
 
@@ -28,7 +31,8 @@ type reader struct {
 	raw     func(line int) string
 	prompt  string // the system_prompt field
 	diags   []Diagnostic
-	budget  int
+	budget  int     // how many more nodes may be walked
+	spare   int     // the same, for keys that are no fields
 	field   *field  // the one being read
 	grants  []grant // from tools and disallowed_tools: what stands in brackets
 	denials []grant
