@@ -91,22 +91,28 @@ type verifiedRun struct {
 	open         bool
 	asked        int // turns requested and not replied to
 	calls        []synapse.ToolCall
-	running      map[string]int // call id → started without a result
+	running      map[string]inFlight // calls that began and have no result
 	questions    map[string]bool
 	conclusions  int
 	children     map[childKey]*verifiedChild
 	childOrder   []*verifiedChild
-	usage        synapse.Usage
+	usage        synapse.Usage // of all its replies
+	since        synapse.Usage // of the replies since it started last
 	outcome      *synapse.Outcome
 }
+
+// inFlight says whether a call's start is of this process, or of one that
+// was cut off: only the latter may be started again.
+type inFlight struct{ cutOff bool }
 
 type childKey struct{ task, call string }
 
 type verifiedChild struct {
 	childKey
-	seq  int64 // of child_started
-	open bool
-	last *synapse.Outcome
+	seq    int64 // of child_started
+	open   bool
+	cutOff bool             // started before the run itself was cut off and resumed
+	last   *synapse.Outcome // since the run started last
 }
 
 func (v *verifier) report(e *synapse.Event, format string, args ...any) {
@@ -134,7 +140,7 @@ func (v *verifier) event(e *synapse.Event) {
 	if r == nil {
 		r = &verifiedRun{
 			id: e.Run, parent: e.ParentRun, spawnedBy: e.SpawnedBy,
-			running: map[string]int{}, questions: map[string]bool{}, children: map[childKey]*verifiedChild{},
+			running: map[string]inFlight{}, questions: map[string]bool{}, children: map[childKey]*verifiedChild{},
 		}
 		t.runs[e.Run] = r
 		t.order = append(t.order, r)
@@ -176,6 +182,14 @@ func (v *verifier) start(t *verifiedTrace, r *verifiedRun, e *synapse.Event, b *
 	}
 	r.starts++
 	r.open, r.asked, r.conclusions, r.outcome = true, 0, 0, nil
+	r.since = synapse.Usage{}
+	for id := range r.running {
+		r.running[id] = inFlight{cutOff: true}
+	}
+	for _, c := range r.childOrder {
+		c.cutOff, c.last = c.open, nil
+	}
+	clear(r.questions) // they are asked again
 }
 
 // announced reports whether the run has started a child of that id that has not
@@ -197,7 +211,7 @@ func (v *verifier) body(t *verifiedTrace, r *verifiedRun, e *synapse.Event) {
 			v.report(e, "model_replied of turn %d without its request", b.Turn)
 		}
 		r.asked = 0
-		r.usage = r.usage.Add(replyUsage(b))
+		r.usage, r.since = r.usage.Add(b.Usage), r.since.Add(b.Usage)
 		r.calls = nil
 		if b.Stop != synapse.StopLength { // calls of a truncated reply are never run
 			for _, c := range b.Message.Calls() {
@@ -205,18 +219,16 @@ func (v *verifier) body(t *verifiedTrace, r *verifiedRun, e *synapse.Event) {
 			}
 		}
 	case *synapse.ToolStarted:
-		if r.running[b.Call.ID] > 0 && r.starts < 2 { // after a resume, a call in flight may run again
+		if c, ok := r.running[b.Call.ID]; ok && !c.cutOff {
 			v.report(e, "tool_started of call %q again, without a result in between", b.Call.ID)
 		}
-		r.running[b.Call.ID] = 1
+		r.running[b.Call.ID] = inFlight{}
 	case *synapse.ToolFinished:
 		id := b.Result.CallID
-		switch {
-		case r.running[id] > 0:
-			delete(r.running, id)
-		case b.Denied == "" && !b.Result.IsError:
+		if _, ok := r.running[id]; !ok && b.Denied == "" && !b.Result.IsError {
 			v.report(e, "tool_finished of call %q (%s) without tool_started", id, b.Result.Name)
 		}
+		delete(r.running, id)
 		if i := slices.IndexFunc(r.calls, func(c synapse.ToolCall) bool { return c.ID == id }); i >= 0 {
 			r.calls = slices.Delete(r.calls, i, i+1)
 		}
@@ -232,7 +244,7 @@ func (v *verifier) body(t *verifiedTrace, r *verifiedRun, e *synapse.Event) {
 		delete(r.questions, b.ID)
 	case *synapse.ChildStarted:
 		key := childKey{b.Task, b.CallID}
-		if c := r.children[key]; c != nil && c.open && r.starts < 2 {
+		if c := r.children[key]; c != nil && c.open && !c.cutOff {
 			v.report(e, "child_started of %q again, before it finished", b.Task)
 		}
 		c := &verifiedChild{childKey: key, seq: e.Seq, open: true}
@@ -300,10 +312,11 @@ func (v *verifier) finish(r *verifiedRun, e *synapse.Event, b *synapse.RunFinish
 	clear(r.questions) // a run that was stopped leaves its questions behind
 	r.calls = nil
 
-	// Money is a float that is added up in some order; tokens are exact.
-	if used, said := r.usage, b.Usage; !r.continued && (used.InputTokens != said.InputTokens || used.OutputTokens != said.OutputTokens) {
+	// A resumed run may count from its first start or from its last. Money is
+	// a float that is added up in some order; tokens are exact.
+	if !sameTokens(b.Usage, r.since) && !sameTokens(b.Usage, r.usage) && !r.continued {
 		v.report(e, "run_finished says %d input and %d output tokens, its replies say %d and %d",
-			said.InputTokens, said.OutputTokens, used.InputTokens, used.OutputTokens)
+			b.Usage.InputTokens, b.Usage.OutputTokens, r.usage.InputTokens, r.usage.OutputTokens)
 	}
 	below := b.Usage.Tokens()
 	for _, task := range r.tasks() {
@@ -314,8 +327,12 @@ func (v *verifier) finish(r *verifiedRun, e *synapse.Event, b *synapse.RunFinish
 	}
 }
 
-// tasks returns how each child of the run ended last: a child that was
-// continued counts once, with all it has used.
+func sameTokens(a, b synapse.Usage) bool {
+	return a.InputTokens == b.InputTokens && a.OutputTokens == b.OutputTokens
+}
+
+// tasks returns how each child ended last since the run started last: a child
+// that was continued counts once, as its last outcome may include the others.
 func (r *verifiedRun) tasks() []*synapse.Outcome {
 	at := map[string]int{}
 	var all []*synapse.Outcome

@@ -48,9 +48,12 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	stmt statements
+	open []*sql.Stmt // those of stmt
 	full bool                // PRAGMA synchronous is FULL
 	runs map[runKey]struct{} // known to be in the table
 	blob map[string]struct{}
+
+	before func(appends int) // tests watch the groups here; nil otherwise
 }
 
 type runKey struct{ trace, run string }
@@ -78,7 +81,7 @@ func openWriter(ctx context.Context, path string, opt SQLiteOptions) (*writer, e
 	}
 	w.wake = sync.NewCond(&w.mu)
 	if err := w.prepare(ctx, opt); err != nil {
-		db.Close()
+		w.release()
 		return nil, err
 	}
 	go w.serve()
@@ -122,6 +125,7 @@ func (w *writer) prepare(ctx context.Context, opt SQLiteOptions) (err error) {
 		if *p.stmt, err = w.conn.PrepareContext(ctx, p.text); err != nil {
 			return err
 		}
+		w.open = append(w.open, *p.stmt)
 	}
 	return nil
 }
@@ -202,7 +206,20 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	w.wake.Signal()
 	<-w.exited
-	return errors.Join(w.conn.Close(), w.db.Close())
+	return w.release()
+}
+
+// release closes the connection. A statement that is left open would keep
+// SQLite from closing the file for good and folding its log into it.
+func (w *writer) release() error {
+	var errs []error
+	for _, s := range w.open {
+		errs = append(errs, s.Close())
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	return errors.Join(append(errs, w.db.Close())...)
 }
 
 func (w *writer) serve() {
@@ -262,6 +279,9 @@ func (w *writer) commit(group []*pending) {
 // reaches it: a transaction that has begun is finished.
 func (w *writer) transact(group []*pending) error {
 	ctx := context.Background()
+	if w.before != nil {
+		w.before(len(group))
+	}
 	durable := false
 	for _, p := range group {
 		durable = durable || p.durable
