@@ -46,11 +46,16 @@ func (p Policy) Check(c Call) Decision {
 	if !slices.Contains(p.Allow, c.Tool) {
 		return Decision{Action: Deny, Code: UnknownTool, Reason: UnknownTool.sentence()}
 	}
-	v := verdict{policy: &p, call: &c, action: Allow}
-	any, specific := v.concerned()
-	if !any {
+	concerned, specific := p.concerned(c.Tool)
+	if !concerned {
 		return Decision{Action: Allow, Reason: "no rule is about this tool"}
 	}
+	return p.judge(c, specific)
+}
+
+// judge answers a call of a tool that some rule is about.
+func (p Policy) judge(c Call, specific *Source) Decision {
+	v := verdict{policy: &p, call: &c, action: Allow}
 	v.judge(specific)
 	return v.decision()
 }
@@ -145,14 +150,14 @@ type verdict struct {
 	sure    bool   // false: the rule may be about the subject
 }
 
-// concerned reports whether any rule is about the call's tool, and which source
-// is the first to have one that depends on the subject.
-func (v *verdict) concerned() (any bool, specific *Source) {
-	for i := range v.policy.Rules {
-		src := &v.policy.Rules[i]
+// concerned reports whether any rule is about a tool, and which source is the
+// first to have one that depends on the subject.
+func (p *Policy) concerned(tool string) (any bool, specific *Source) {
+	for i := range p.Rules {
+		src := &p.Rules[i]
 		for j := range src.Rules {
 			r := &src.Rules[j]
-			if !v.policy.about(r, v.call.Tool) {
+			if !p.about(r, tool) {
 				continue
 			}
 			any = true
