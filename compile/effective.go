@@ -357,7 +357,7 @@ func (j *judge) warnings(p *policy.Policy, unresolved []string) []agents.Diagnos
 		list = append(list, warning(def, field, code, hint, format, args...))
 	}
 	for _, name := range unresolved {
-		warn("tools", "tool-unresolved", j.didYouMean(name), "tools: %q is no tool here, so it gives nothing", name)
+		warn("tools", CodeToolUnresolved, j.didYouMean(name), "tools: %q is no tool here, so it gives nothing", name)
 	}
 	seen := map[string]bool{}
 	for _, name := range def.Tools.Names {
@@ -367,7 +367,7 @@ func (j *judge) warnings(p *policy.Policy, unresolved []string) []agents.Diagnos
 		for _, tool := range j.resolve(name) {
 			if reason, denied := p.Block[tool]; denied && !seen[tool] {
 				seen[tool] = true
-				warn("tools", "tool-denied", "", "tools: %s is listed but denied: %s (%s)", tool, reason.Code, reason.Origin)
+				warn("tools", CodeToolDenied, "", "tools: %s is listed but denied: %s (%s)", tool, reason.Code, reason.Origin)
 			}
 		}
 	}
@@ -375,11 +375,11 @@ func (j *judge) warnings(p *policy.Policy, unresolved []string) []agents.Diagnos
 	for _, name := range def.DisallowedTools {
 		if !seen[name] && len(j.resolve(name)) == 0 {
 			seen[name] = true
-			warn("disallowed_tools", "disallowed-unresolved", j.didYouMean(name), "disallowed_tools: %q is no tool here, so it denies nothing", name)
+			warn("disallowed_tools", CodeDisallowedUnresolved, j.didYouMean(name), "disallowed_tools: %q is no tool here, so it denies nothing", name)
 		}
 	}
 	if len(p.Allow) == 0 && !asksForNone(def.Tools) {
-		warn("tools", "no-tools", "see `synapse agents explain` for every tool's reason",
+		warn("tools", CodeNoTools, "see `synapse agents explain` for every tool's reason",
 			"%s", j.noTools(p, unresolved))
 	}
 	return list

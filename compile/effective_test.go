@@ -14,25 +14,6 @@ import (
 	"github.com/synapse-agents/synapse/compile"
 )
 
-// toolList reads null, [] and a list of names as the three things they are.
-type toolList struct{ agents.ToolRule }
-
-func (t *toolList) UnmarshalJSON(data []byte) error {
-	var names []string
-	if err := json.Unmarshal(data, &names); err != nil {
-		return err
-	}
-	switch {
-	case names == nil:
-		t.ToolRule = agents.ToolRule{Mode: agents.ToolsInherit}
-	case len(names) == 0:
-		t.ToolRule = agents.ToolRule{Mode: agents.ToolsFramework}
-	default:
-		t.ToolRule = agents.ToolRule{Mode: agents.ToolsExact, Names: names}
-	}
-	return nil
-}
-
 type policyVector struct {
 	ID       string
 	App      bool
@@ -44,9 +25,9 @@ type policyVector struct {
 		ReadOnly        bool     `json:"readonly"`
 	}
 	Definition struct {
-		Tools      toolList `json:"tools"`
-		Disallowed []string `json:"disallowed_tools"`
-		CanSpawn   bool     `json:"can_spawn_subagent"`
+		Tools      agents.ToolRule `json:"tools"`
+		Disallowed []string        `json:"disallowed_tools"`
+		CanSpawn   bool            `json:"can_spawn_subagent"`
 	}
 	ReadOnly  []string `json:"read_only_tools"`
 	DepthLeft *int     `json:"depth_left"`
@@ -63,7 +44,7 @@ func (v *policyVector) input() compile.ToolInput {
 		App: v.App,
 		Definition: &agents.Definition{
 			Name:            "subject",
-			Tools:           v.Definition.Tools.ToolRule,
+			Tools:           v.Definition.Tools,
 			DisallowedTools: v.Definition.Disallowed,
 			CanSpawn:        v.Definition.CanSpawn,
 			Layer:           agents.LayerProject,
@@ -77,9 +58,6 @@ func (v *policyVector) input() compile.ToolInput {
 			MinimalExcluded: v.Settings.MinimalExcluded,
 			ReadOnly:        compile.Switch{On: v.Settings.ReadOnly, Origin: "user settings"},
 		},
-	}
-	if in.Definition.Tools.Mode == "" {
-		in.Definition.Tools.Mode = agents.ToolsInherit
 	}
 	if v.DepthLeft != nil {
 		in.DepthLeft = *v.DepthLeft

@@ -190,11 +190,11 @@ func (r *resolver) unresolved(name, where string) {
 	hint := "write provider:model, or add the name to model_aliases in settings"
 	message := fmt.Sprintf("%s: %q names no model here, so it counts as inherit", where, name)
 	if r.def != nil {
-		r.diagnostics = append(r.diagnostics, warning(r.def, "model", "model-unresolved", hint, "%s", message))
+		r.diagnostics = append(r.diagnostics, warning(r.def, "model", CodeModelUnresolved, hint, "%s", message))
 		return
 	}
 	r.diagnostics = append(r.diagnostics, agents.Diagnostic{
-		Severity: agents.Warn, Code: "model-unresolved", Hint: hint,
+		Severity: agents.Warn, Code: CodeModelUnresolved, Hint: hint,
 		Message: fmt.Sprintf("%s: %q names no model here, so it is passed over", where, name),
 	})
 }

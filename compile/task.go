@@ -178,11 +178,11 @@ func (c *compiler) flagNames() []agents.Diagnostic {
 		}
 	}
 	if allowed := c.in.Restrictions.Allowed; allowed != nil {
-		warn("tool-unresolved", "--allowed-tools", "gives nothing", *allowed)
+		warn(CodeToolUnresolved, "--allowed-tools", "gives nothing", *allowed)
 	}
 	for _, layer := range c.in.Restrictions.Excluded {
 		if layer.Origin == OriginFlag {
-			warn("disallowed-unresolved", "--disallowed-tools", "denies nothing", layer)
+			warn(CodeDisallowedUnresolved, "--disallowed-tools", "denies nothing", layer)
 		}
 	}
 	return list
@@ -208,7 +208,7 @@ func (c *compiler) compile() error {
 		if nest && len(c.graph.Specs)+(len(level)+len(below))*len(c.targets) > MaxSpecs {
 			nest = false
 			c.diagnostics = append(c.diagnostics, agents.Diagnostic{
-				Severity: agents.Warn, Code: "depth-reduced",
+				Severity: agents.Warn, Code: CodeDepthReduced,
 				Message: fmt.Sprintf("the agents that may delegate would need more than %d specs, so none of them delegates below depth %d", MaxSpecs, depth),
 				Hint:    "let fewer agents delegate (can_spawn_subagent), or give them the same disallowed_tools and permissions",
 			})
@@ -421,7 +421,7 @@ func (c *compiler) finish(s *compiled, def *agents.Definition, choice Choice, to
 		spec.Temperature, spec.TopP = def.Temperature, def.TopP
 		spec.Output = def.OutputSchema
 		for _, d := range diags {
-			if d.Code == "no-tools" && !tools.Main {
+			if d.Code == CodeNoTools && !tools.Main {
 				spec.NoTools = d.Message
 			}
 		}
@@ -453,7 +453,7 @@ func (c *compiler) preload(spec *synapse.Spec, def *agents.Definition) []agents.
 			text, ok = c.in.Skill(name)
 		}
 		if !ok {
-			missing = append(missing, warning(def, "skills", "skill-missing",
+			missing = append(missing, warning(def, "skills", CodeSkillMissing,
 				"put it at .synapse/skills/"+name+"/SKILL.md in the workspace or the home directory",
 				"skills: there is no skill %q, so it is not preloaded", name))
 			continue
