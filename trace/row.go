@@ -56,8 +56,7 @@ func encodeRow(e *synapse.Event) (r row, spec []byte, err error) {
 		if spec, err = encodeJSON(started.Spec); err != nil {
 			return row{}, nil, fmt.Errorf("event %d (%s) of trace %q: spec: %w", e.Seq, e.Kind, e.Trace, err)
 		}
-		sum := sha256.Sum256(spec)
-		r.spec = sum[:]
+		r.spec = digest(spec)
 		bare := *started
 		bare.Spec = nil
 		body = &bare
@@ -114,9 +113,14 @@ func (r *row) decode(spec func(hash []byte) (*synapse.Spec, error)) (*synapse.Ev
 	return e, nil
 }
 
+func digest(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return sum[:]
+}
+
 // decodeSpec reads a spec's JSON after checking that it is what hash names.
 func decodeSpec(hash, data []byte) (*synapse.Spec, error) {
-	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], hash) {
+	if !bytes.Equal(digest(data), hash) {
 		return nil, fmt.Errorf("%w: the spec %x has other content than its name says", ErrDamaged, hash)
 	}
 	spec := new(synapse.Spec)

@@ -48,7 +48,7 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	stmt statements
-	open []*sql.Stmt // those of stmt
+	open []*sql.Stmt         // those of stmt
 	full bool                // PRAGMA synchronous is FULL
 	runs map[runKey]struct{} // known to be in the table
 	blob map[string]struct{}
