@@ -1,0 +1,22 @@
+// Command synapse delegates work to sub-agents: a headless command line over
+// the packages of this module.
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/synapse-agents/synapse/internal/cli"
+)
+
+func main() {
+	p := &cli.Process{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
+	}
+	p.Home, _ = os.UserHomeDir() // without one there is no user layer
+	if exe, err := os.Executable(); err == nil {
+		p.ExeDir = filepath.Dir(exe)
+	}
+	os.Exit(cli.Main(context.Background(), p))
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/host"
+	"github.com/synapse-agents/synapse/model/offline"
+)
+
+// maxStdin bounds what is read from standard input, in bytes.
+const maxStdin = 10 << 20
+
+func (a *app) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run PROMPT",
+		Short: "Answer one prompt and exit",
+		Long: `Answers one prompt. The answer goes to standard output, everything else to
+standard error. What is piped in is appended to the prompt.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 partial (a limit was reached), 4 a
+sub-agent failed, 5 the model at hand can't do this, 75 the provider is out of
+service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated.`,
+		Example: `  synapse run "In parallel: list the packages, and count the tests"
+  git diff | synapse run "Review this change" --agent reviewer --readonly
+  synapse run "Which tests fail?" --output-format json --timeout 10m`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !isInput(a.p.Stdin) {
+				return usagef("a prompt is missing: synapse run \"…\"")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args) },
+	}
+}
+
+// run answers one prompt.
+func (a *app) run(ctx context.Context, args []string) error {
+	prompt, err := a.prompt(args)
+	if err != nil {
+		return err
+	}
+	view := a.newView()
+	h, err := a.open(ctx, func(o *host.Options) { o.SeedAgents, o.Ask = true, view.asker() })
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	a.sayModel(h)
+	out, err := a.follow(ctx, view, h.Run(ctx, host.Input{Prompt: prompt}))
+	if err != nil {
+		return err
+	}
+	return a.ended(ctx, out)
+}
+
+// prompt joins the arguments with what is piped in.
+func (a *app) prompt(args []string) (string, error) {
+	prompt := strings.Join(args, " ")
+	if isInput(a.p.Stdin) {
+		data, err := io.ReadAll(io.LimitReader(a.p.Stdin, maxStdin+1))
+		if err != nil {
+			return "", fmt.Errorf("read standard input: %w", err)
+		}
+		if len(data) > maxStdin {
+			return "", usagef("standard input is larger than %d MiB: write it to a file in the workspace and name that", maxStdin>>20)
+		}
+		if text := strings.TrimSpace(string(data)); text != "" {
+			prompt = strings.TrimSpace(prompt + "\n\n" + text)
+		}
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return "", usagef("the prompt is empty")
+	}
+	return prompt, nil
+}
+
+// sayModel says once when no language model answers.
+func (a *app) sayModel(h *host.Host) {
+	if h.Main().Model.Provider == offline.Provider {
+		fmt.Fprintf(a.p.Stderr, "synapse: answering with %s; connect a model with OPENAI_API_KEY, OPENAI_BASE_URL or -m provider:model\n", offline.Label)
+	}
+}
+
+// follow reads a request's events to the end and prints what the format asks for.
+func (a *app) follow(ctx context.Context, view *view, events eventStream) (synapse.Outcome, error) {
+	var out synapse.Outcome
+	sum := newSummary()
+	encoder := json.NewEncoder(a.p.Stdout)
+	encoder.SetEscapeHTML(false)
+	view.start()
+	defer view.stop()
+	for e, err := range events {
+		if err != nil {
+			return out, err
+		}
+		if a.flags.format == formatStream {
+			if err := encoder.Encode(e); err != nil {
+				return out, fmt.Errorf("write the events: %w", err)
+			}
+		}
+		sum.add(e)
+		view.show(e)
+		if b, ok := e.Body.(*synapse.RunFinished); ok && e.ParentRun == "" {
+			out = b.Outcome
+		}
+	}
+	view.stop()
+	switch a.flags.format {
+	case formatJSON:
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(sum.result()); err != nil {
+			return out, fmt.Errorf("write the result: %w", err)
+		}
+	case formatText:
+		if text := out.Text; text != "" {
+			if isTerminal(a.p.Stdout) {
+				text = clean(text)
+			}
+			if _, err := fmt.Fprintln(a.p.Stdout, text); err != nil {
+				return out, fmt.Errorf("write the answer: %w", err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// ended says why a request is not completed, and with which code the program ends.
+func (a *app) ended(ctx context.Context, out synapse.Outcome) error {
+	code := codeOf(out)
+	if code == exitDone {
+		return nil
+	}
+	err := &codedError{code: code, quiet: true}
+	switch {
+	case out.Status != synapse.StatusCompleted:
+		err.err = fmt.Errorf("%s: %s", strings.ReplaceAll(string(out.Status), "_", " "), out.Cause)
+	default:
+		err.err = fmt.Errorf("%d of the sub-agents failed", out.Failed)
+	}
+	fmt.Fprintln(a.p.Stderr, "synapse:", clean(err.Error()))
+	return err
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// isTerminal reports whether a stream is one.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// isInput reports whether a stream is a pipe or a file, which has an end, rather
+// than a terminal or a device.
+func isInput(stream io.Reader) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return stream != nil
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
+}
+
+// colors reports whether escapes may be written to the stream.
+func (a *app) colors(stream io.Writer) bool {
+	return isTerminal(stream) && !a.flags.noColor && a.p.env("NO_COLOR") == "" && a.p.env("TERM") != "dumb"
+}
+
+// size returns the terminal's columns and rows.
+func size(stream io.Writer) (columns, rows int) {
+	if f, ok := stream.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w, h
+		}
+	}
+	return 80, 24
+}
+
+// clean takes out of a text what a terminal would obey: it comes from models,
+// tools and files, which have no say over the screen. Line ends and tabs stay.
+func clean(s string) string {
+	if strings.IndexFunc(s, obeyed) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if obeyed(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func obeyed(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r):
+		return true
+	}
+	// Marks that turn the direction of what follows on the line.
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// cleanLine is clean for what must stay on one line.
+func cleanLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
