@@ -73,7 +73,7 @@ var codeTable = []CodeInfo{
 	{CodeNameFromFile, Warn, "The definition has no name and goes by the name of its file."},
 	{CodeNameMismatch, Warn, "In JSON, a definition's name differs from the key it stands under. The key counts."},
 	{CodeNoFrontmatter, Error, "The file does not begin with frontmatter."},
-	{CodeNotAFile, Error, "The path is a directory, a pipe or a device."},
+	{CodeNotAFile, Error, "The path is not what is wanted: a directory, a pipe or a device in place of a file, or a file in place of a directory."},
 	{CodeNotMapping, Error, "The frontmatter is not a map of fields."},
 	{CodeOutsideRoot, Error, "A symlink leads out of the directory that is being read, and is not followed."},
 	{CodeShadowLost, Warn, "A file that could not be loaded has the name of an agent of a lower layer, which now answers to that name."},

@@ -225,7 +225,7 @@ func (d *document) endAtText() {
 	}
 	d.odd, d.oddLine = "nowhere", d.first+max(end-1, 0)
 	d.head = d.head[:end]
-	d.setBody(append(append([]string{}, rest...), "---", d.body))
+	d.setBody(append(append([]string{}, rest...), "---", "", d.body))
 }
 
 // headExtent returns how many of the lines belong to frontmatter that nothing

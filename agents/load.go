@@ -56,13 +56,12 @@ func LoadDir(root string, kind LayerKind, opt LoadOptions) Layer {
 			return fail(CodeOutsideRoot, "", "the directory is a symlink to %s, outside %s", real, opt.Within)
 		}
 	}
+	if info, err := os.Stat(real); err == nil && !info.IsDir() {
+		return fail(CodeNotAFile, "", "a file, not a directory")
+	}
 	dir, err := os.OpenRoot(real)
 	if err != nil {
-		code := CodeUnreadable
-		if errors.Is(err, syscall.ENOTDIR) {
-			code = CodeNotAFile
-		}
-		return fail(code, "", "can't read the directory: %v", cause(err))
+		return fail(CodeUnreadable, "", "can't read the directory: %v", cause(err))
 	}
 	defer dir.Close()
 	l := &loader{layer: &layer, opt: opt, dir: dir, real: real, seen: map[string]bool{}}
