@@ -165,7 +165,7 @@ func (s *session) locate(a ask) section {
 		stems[i] = regexp.QuoteMeta(stem(w))
 	}
 	alt := strings.Join(stems, "|")
-	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +[A-Za-z_(*$].*(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
+	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
 	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
 	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
 	if sec, stop := stopped(defs, docs, names); stop {
@@ -183,7 +183,7 @@ func (s *session) locate(a ask) section {
 			if nameOnly {
 				text = definedName(h.text)
 			}
-			line, where := tokens(text), tokens(h.path)
+			line, where := tokens(text), strings.ToLower(h.path)
 			score, covered := 0.0, 0
 			for _, st := range main {
 				st = stem(st)
@@ -193,14 +193,15 @@ func (s *session) locate(a ask) section {
 				} else if nameOnly && strings.Contains(strings.ToLower(text), st) {
 					score += base / 2
 				}
-				if slices.Contains(where, st) {
+				if strings.Contains(where, st) {
 					score += 1.5
 				}
 			}
 			for _, st := range weak {
 				if slices.Contains(line, st) {
 					score += base / 2
-				} else if slices.Contains(where, st) {
+				}
+				if score > 0 && strings.Contains(path.Base(where), st) {
 					score++
 				}
 			}
@@ -256,7 +257,18 @@ func (s *session) locate(a ask) section {
 			}
 			return x.line - y.line
 		})
-		best = best[:min(len(best), 4)]
+		picked := best[:min(len(best), 4)]
+		for _, c := range slices.Clone(picked) {
+			if !isComment(c.text) {
+				continue
+			}
+			for _, h := range best { // what a comment is about says more than the next comment
+				if !isComment(h.text) && h.line > c.line && h.line <= c.line+4 {
+					picked = append(slices.Clone(picked), h)
+				}
+			}
+		}
+		best = picked
 		slices.SortFunc(best, func(x, y scored) int { return x.line - y.line })
 		last := 0
 		for _, h := range best {

@@ -116,7 +116,9 @@ func (a *ask) complete(g map[string]string) {
 			a.scope = cleanPath(m[1])
 		}
 		if m := regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z_]\w*|test_\w+)\b`).FindString(a.text); m != "" {
-			a.subject = m
+			if a.subject = m; a.scope == m {
+				a.scope = ""
+			}
 		}
 	case kindCount:
 		a.completeCount(g)

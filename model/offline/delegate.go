@@ -86,11 +86,18 @@ func (a ask) label() string {
 					what = append(what, f)
 				}
 			}
+			if a.scope != "" {
+				return "count " + strings.Join(what, " and ") + " in " + a.scope
+			}
 			return "count " + strings.Join(what, " and ")
 		}
 	case kindDefine, kindUses, kindCovers, kindOutline, kindSummary:
 		if a.subject != "" && len(strings.Fields(a.subject)) < 4 {
-			return clip(string(a.kind)+" "+a.subject, 60)
+			joint := " of "
+			if a.kind == kindCovers {
+				joint = " "
+			}
+			return clip(string(a.kind)+joint+a.subject, 60)
 		}
 	}
 	return clip(strings.Join(firstWords(a.text, 5), " "), 60)
@@ -184,7 +191,10 @@ func (s *session) each(a ask) section {
 		}
 		one := s.serve(sub)
 		out.waiting = out.waiting || one.waiting
-		out.lines = append(out.lines, "", it+": "+one.lead)
+		if len(out.lines) > 0 {
+			out.lines = append(out.lines, "")
+		}
+		out.lines = append(out.lines, it+": "+one.lead)
 		out.lines = append(out.lines, head(one.lines, maxLines/limit)...)
 		for _, l := range one.left {
 			out.left = append(out.left, it+": "+l)

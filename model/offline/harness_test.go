@@ -25,7 +25,10 @@ type bench struct {
 	deny map[string]string
 	// log holds every call in order, "tool args" with the agent in front.
 	log []string
-	// maxTurns is what no conversation may pass.
+	// exec gives the output of commands by what they start with; what it
+	// does not hold is run for real.
+	exec map[string]*synapse.ToolResult
+	// turns is the longest conversation so far.
 	turns int
 }
 
@@ -35,10 +38,12 @@ type benchAgent struct {
 }
 
 var crew = []benchAgent{
-	{"explore", "Read-only exploration of a code base: finds files, searches code and quotes what it finds. Use for quick look-ups.", []string{"read_file", "find_files", "search_files"}},
-	{"researcher", "Researches a question in documents and code, gathers what is written and reports it with sources.", []string{"read_file", "find_files", "search_files"}},
-	{"tester", "Runs tests and reports which fail, with their output.", []string{"read_file", "find_files", "search_files", "execute", "write_file"}},
-	{"reviewer", "Reviews changes for bugs and reports findings, worst first.", []string{"read_file", "find_files", "search_files", "execute"}},
+	{"analyst", "Use for questions that need material weighed against each other, such as comparing options, or summing up data and logs. Reads files and the web; changes nothing.", []string{"read_file", "find_files", "search_files", "fetch_url"}},
+	{"explore", "Use to find code or files quickly, for instance where something is defined, who uses it, or how a directory is laid out. Searches and reads only; cheap to run several of at once.", []string{"read_file", "find_files", "search_files"}},
+	{"general-purpose", "Use for a task of several steps that fits no other agent. Has all tools.", []string{"read_file", "find_files", "search_files", "execute", "write_file", "edit_file"}},
+	{"researcher", "Use to find out how something works, where it is, or why it fails, before anything is changed. Reads widely and reports with evidence; changes nothing.", []string{"read_file", "find_files", "search_files"}},
+	{"reviewer", "Use to judge a change before it is kept. Looks for bugs, security holes and missing tests; may run commands, edits nothing.", []string{"read_file", "find_files", "search_files", "execute"}},
+	{"tester", "Use after code was written or changed, or when a failure has to be reproduced. Runs the tests, writes the ones that are missing, and reports what fails and why.", []string{"read_file", "find_files", "search_files", "execute", "write_file"}},
 }
 
 func newBench(t *testing.T, dir string) *bench {
@@ -147,6 +152,14 @@ func (b *bench) run(who string, defs []synapse.ToolDef, c *synapse.ToolCall) *sy
 	b.log = append(b.log, fmt.Sprintf("%s: %s %s", who, c.Name, raw))
 	if why, ok := b.deny[c.Name]; ok {
 		return synapse.ErrorResult(why)
+	}
+	if cmd, _ := args["command"].(string); c.Name == "execute" {
+		for prefix, res := range b.exec {
+			if strings.HasPrefix(cmd, prefix) {
+				out := *res
+				return &out
+			}
+		}
 	}
 	if c.Name == "task" {
 		name, _ := args["subagent_type"].(string)

@@ -106,9 +106,9 @@ func findCommand(pattern, dir string) string {
 }
 
 func grepCommand(q query, glob string) string {
-	flags := "-rnIE"
+	flags := "-rHnIE"
 	if q.count {
-		flags = "-rcIE"
+		flags = "-rHcIE"
 	}
 	if q.fold {
 		flags += "i"

@@ -35,10 +35,10 @@ var (
 		`(?:请你|请|麻烦|帮我|帮忙|给我|我想知道|告诉我|首先|最后|另外)[,，]?\s*)`)
 	stages  = regexp.MustCompile(`(?i)\s*[,;，；。.]?\s*(?:\b(?:and then|after that|then)\b,?|然后|接着|之后再)\s*`)
 	breaks  = regexp.MustCompile(`[;；\n]+|[。？！]\s*|[.?!]\s+`)
-	commas  = regexp.MustCompile(`(?i)\s*,\s*(?:and|&)\s+|\s*[,，、]\s*|\s+(?:and|&)\s+|(?:以及|并且|，并|并)`)
+	commas  = regexp.MustCompile(`(?i)\s*,\s*(?:and|&)\s+|\s*[，、,]\s*(?:并且?|以及|同时)\s*|\s*[,，、]\s*|\s+(?:and|&)\s+|(?:以及|并且|并)`)
 	starter = regexp.MustCompile(`(?i)^(?:please |also )?(?:list|find|count|show|run|search|grep|look|locate|outline|summari[sz]e|describe|read|print|open|display|quote|check|execute|tell|ask|have|use|get|` +
-		`what(?:'s)?|where(?:'s)?|who|which|how|does|do|is|are|write|fix|explain|translate|refactor|implement|add|review|report|` +
-		`列出|查找|搜索|统计|数|显示|打开|运行|执行|跑|总结|概述|谁|哪|查看|找|解释|翻译|写|修复)`)
+		`what(?:'s)?|where(?:'s)?|who|which|how|does|do|is|are|write|fix|explain|translate|refactor|implement|add|review|report)\b|^(?:` +
+		`让|叫|列出|查找|搜索|统计|数|显示|打开|运行|执行|跑|总结|概述|谁|哪|查看|找|解释|翻译|写|修复)`)
 	backRef = regexp.MustCompile(`(?i)^(?:what|which|how|who|where)\b.*\b(?:each|they|them|its|their)\b`)
 	pronoun = regexp.MustCompile(`(?i)\b(?:it|them)\b`)
 	toAgent = []*regexp.Regexp{
@@ -206,7 +206,9 @@ func tidy(s string) string {
 		}
 		s = strings.TrimSpace(s[len(m):])
 	}
-	s = strings.TrimRight(s, " \t.,;!?:。，；！？：")
+	if trimmed := strings.TrimRight(s, " \t.,;!?:。，；！？："); !strings.HasSuffix(trimmed, "/") || !strings.HasPrefix(s[len(trimmed):], "...") {
+		s = trimmed // "./..." is a Go pattern
+	}
 	for _, p := range []string{" please", " for me", " thanks", " thank you"} {
 		if len(s) > len(p) && strings.EqualFold(s[len(s)-len(p):], p) {
 			s = strings.TrimRight(s[:len(s)-len(p)], " ,")

@@ -237,6 +237,9 @@ func (s *session) howTo(a ask) section {
 	slices.SortStableFunc(hits, func(x, y hit) int { return authority(x.path) - authority(y.path) })
 	sec := section{lead: "lines about " + what}
 	for _, su := range suites(readPaths(files.text)) {
+		if su.file == "Makefile" {
+			continue // its targets are quoted below
+		}
 		if c := su.test; a.flags["test"] {
 			sec.lines = append(sec.lines, fmt.Sprintf("%s is there, so: %s", su.file, c))
 		} else if su.build != "" {
