@@ -153,7 +153,7 @@ func (l *loader) load() (*Settings, []Warning, error) {
 	}
 	l.checkAliases()
 	l.secrets()
-	l.s.stateDir = stateDir(l.src, l.environment())
+	l.s.stateDir = l.src.StateDir()
 	l.reportDropped()
 	switch len(l.errs) {
 	case 0:
@@ -289,20 +289,12 @@ func parseEnviron(environ []string) map[string]variable {
 	return vars
 }
 
-// environment returns the variables of the process.
-func (l *loader) environment() map[string]variable {
-	for _, layer := range l.layers {
-		if layer.id == LayerEnvironment {
-			return layer.vars
-		}
-	}
-	return nil
-}
-
-// stateDir follows the XDG rules, which tell programs to pass over a relative
-// directory. The workspace's .env has no say in it.
-func stateDir(src Sources, environ map[string]variable) string {
-	if dir := environ["XDG_STATE_HOME"].value; filepath.IsAbs(dir) {
+// StateDir returns where journals and other state of this user belong, "" when
+// there is neither a home nor XDG_STATE_HOME. It follows the XDG rules, which
+// tell programs to pass over a relative directory, and reads no file: the
+// workspace's .env has no say in it.
+func (src Sources) StateDir() string {
+	if dir := parseEnviron(src.Environ)["XDG_STATE_HOME"].value; filepath.IsAbs(dir) {
 		return filepath.Join(dir, "synapse")
 	}
 	if src.Home == "" {

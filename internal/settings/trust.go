@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -48,15 +50,60 @@ func (t *TrustFile) Trusted(dir string) (bool, error) {
 	if err != nil || workspaces == nil {
 		return false, err
 	}
-	entry := workspaces.get(realPath(dir))
+	path := realPath(dir)
+	entry := workspaces.get(path)
 	if entry == nil {
 		return false, nil
 	}
+	return t.says(doc, path, entry)
+}
+
+// says reads one entry.
+func (t *TrustFile) says(doc *document, path string, entry *node) (bool, error) {
 	yes := entry.get("trusted")
 	if yes == nil || yes.kind != boolNode {
-		return false, t.damaged(doc, entry, "workspaces."+realPath(dir), entry.describe(), `{"trusted": true or false}`)
+		return false, t.damaged(doc, entry, "workspaces."+path, entry.describe(), `{"trusted": true or false}`)
 	}
 	return yes.yes, nil
+}
+
+// A Trusted is a workspace that the user trusts.
+type Trusted struct {
+	Path  string    `json:"path"`
+	Since time.Time `json:"since,omitzero"` // zero where it is not noted
+}
+
+// List returns the workspaces that the user trusts, in byte order of their
+// paths. A damaged file is an [*Error].
+func (t *TrustFile) List() ([]Trusted, error) {
+	if t.path == "" {
+		return nil, nil
+	}
+	doc, err := t.load()
+	if err != nil || doc == nil {
+		return nil, err
+	}
+	workspaces, err := t.workspaces(doc)
+	if err != nil || workspaces == nil {
+		return nil, err
+	}
+	var list []Trusted
+	for _, m := range workspaces.members {
+		yes, err := t.says(doc, m.key, m.value)
+		if err != nil {
+			return nil, err
+		}
+		if !yes {
+			continue
+		}
+		entry := Trusted{Path: m.key}
+		if since := m.value.get("since"); since != nil {
+			entry.Since, _ = time.Parse(time.RFC3339, since.text) // else it is left out
+		}
+		list = append(list, entry)
+	}
+	slices.SortFunc(list, func(a, b Trusted) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
 }
 
 // Trust notes that the user trusts the directory.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -235,5 +236,61 @@ func TestBadSecretsAreNotQuoted(t *testing.T) {
 	}
 	if e := newMachine(t).env("OPENAI_BASE_URL=u:t0ps3cret@h").bad(); strings.Contains(e.Error(), "t0ps3cret") || e.Var != "OPENAI_BASE_URL" {
 		t.Errorf("%v", e)
+	}
+}
+
+func TestTrustFileList(t *testing.T) {
+	m := newMachine(t)
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	trust := settings.NewTrustFile(m.src.Home, func() time.Time { return now })
+	if list, err := trust.List(); err != nil || len(list) != 0 {
+		t.Errorf("without a file: %v, %v", list, err)
+	}
+	for _, dir := range []string{"ws", "other", "gone"} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := trust.Trust(m.path(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := trust.Untrust(m.path("gone")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := trust.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range list {
+		if !w.Since.Equal(now) {
+			t.Errorf("%s: since %v, want %v", w.Path, w.Since, now)
+		}
+		got = append(got, filepath.Base(w.Path))
+	}
+	if strings.Join(got, " ") != "other ws" {
+		t.Errorf("trusted: %v", got)
+	}
+	if err := os.WriteFile(trust.Path(), []byte(`{"workspaces": {"/x": 1}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trust.List(); err == nil {
+		t.Error("a damaged entry passed")
+	}
+}
+
+func TestStateDirWithoutLoading(t *testing.T) {
+	for _, tt := range []struct {
+		name, home, xdg, want string
+	}{
+		{"home", "/h", "", "/h/.local/state/synapse"},
+		{"xdg", "/h", "/state", "/state/synapse"},
+		{"relative xdg", "/h", "state", "/h/.local/state/synapse"},
+		{"nothing", "", "", ""},
+	} {
+		src := settings.Sources{Home: tt.home, Environ: []string{"XDG_STATE_HOME=" + tt.xdg}}
+		if got := src.StateDir(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
