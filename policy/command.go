@@ -25,6 +25,9 @@ type simple struct {
 	// allowance match.
 	also []string
 	show string // as written, for messages
+	// guess says that this may be a command or may be plain arguments; only
+	// restrictions look at it, and they ask.
+	guess bool
 }
 
 // A script is what a command line would run.
@@ -85,6 +88,9 @@ func (v *verdict) firstSource() *Source {
 
 // commandGrade grades a rule against one simple command.
 func (r *Rule) commandGrade(cmd *simple) grade {
+	if cmd.guess && (r.whole() || r.Action == Allow) {
+		return miss
+	}
 	if r.whole() {
 		return hit
 	}
@@ -93,6 +99,9 @@ func (r *Rule) commandGrade(cmd *simple) grade {
 		return broken(r)
 	}
 	g := matchCommandText(pattern, cmd.text)
+	if cmd.guess {
+		return min(g, may)
+	}
 	if r.Action == Allow || g == hit {
 		return g
 	}
@@ -105,6 +114,17 @@ func (r *Rule) commandGrade(cmd *simple) grade {
 		}
 	}
 	return g
+}
+
+// guesses adds every tail of a program's arguments as a command that it may
+// run, for programs whose options are too many to tell where it starts.
+func (x *reader) guesses(args []word) {
+	const most = 16
+	for i := range args[:min(len(args), most)] {
+		if len(x.out.simples) < maxSimple {
+			x.out.simples = append(x.out.simples, simple{text: joinText(args[i:]), show: joinRaw(args[i:]), guess: true})
+		}
+	}
 }
 
 // commandPattern brings a command pattern into the form of the commands it is
@@ -186,7 +206,8 @@ type reader struct {
 
 // doubt notes why what runs is not known for certain.
 func (x *reader) doubt(why string) {
-	if !slices.Contains(x.out.doubts, why) {
+	const most = 32 // one is enough to ask; the first is the one that is told
+	if len(x.out.doubts) < most && !slices.Contains(x.out.doubts, why) {
 		x.out.doubts = append(x.out.doubts, why)
 	}
 }

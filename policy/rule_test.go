@@ -211,3 +211,27 @@ func TestMatchName(t *testing.T) {
 		}
 	}
 }
+
+func TestOverridden(t *testing.T) {
+	for in, want := range map[string][]int{
+		`{"execute": {"git *": "allow", "*": "ask"}}`:                    {0},
+		`{"execute": {"*": "ask", "git *": "allow"}}`:                    nil,
+		`{"execute": {"git *": "allow", "git *": "deny"}}`:               {0},
+		`{"execute": {"git *": "allow"}, "read_file": "deny"}`:           nil,
+		`{"execute": {"git *": "allow"}, "*": "deny"}`:                   {0},
+		`{"mcp__a__x": "deny", "b": "ask", "mcp__a__*": "allow"}`:        {0},
+		`{"mcp__a__*": "deny", "mcp__a__x": "allow"}`:                    nil,
+		`{"Bash": {"rm *": "deny"}, "execute": "allow"}`:                 {0},
+		`{"execute": {"git *": "deny", "*": "deny"}}`:                    nil, // it says the same
+		`{"a": {"x": "deny", "y": "ask", "*": "allow", "z": "deny"}}`:    {0, 1},
+		`{"a": {"x": "deny"}, "b": {"x": "allow"}, "c": {"*": "allow"}}`: nil,
+	} {
+		rules, err := policy.ParseJSON([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, policy.Overridden(rules)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", in, diff)
+		}
+	}
+}
