@@ -30,11 +30,12 @@ var likenesses = []likeness{
 	}},
 }
 
-// plainPunctuation writes typographic characters as a keyboard has them.
+// plainPunctuation writes typographic characters as a keyboard has them, and
+// all quotes alike.
 var plainPunctuation = strings.NewReplacer(
-	"“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "‚", "'", "′", "'", "`", "'", "´", "'",
+	`"`, "'", "“", "'", "”", "'", "„", "'", "«", "'", "»", "'", "‘", "'", "’", "'", "‚", "'", "′", "'", "`", "'", "´", "'",
 	"–", "-", "—", "-", "‐", "-", "‑", "-", "−", "-", "…", "...", "\u00a0", " ", "\u202f", " ", "\u3000", " ",
-	"\u200b", "", "\u200d", "", "\ufeff", "", `"`, "'",
+	"\u200b", "", "\u200d", "", "\ufeff", "",
 )
 
 var numberedLine = regexp.MustCompile(`^\s*\d+\t`)
@@ -80,7 +81,7 @@ func explainMiss(p place, file, old, replacement string) string {
 		return out.String()
 	}
 	if at, n := nearest(lines, oldLines); n > 0 {
-		fmt.Fprintf(&out, ". The nearest is%s:\n", strings.TrimPrefix(firstDifference(lines, at, oldLines), ","))
+		fmt.Fprintf(&out, ". Shown are the nearest lines%s:\n", firstDifference(lines, at, oldLines))
 		writeNumbered(&out, lines, at, n)
 		out.WriteString("Read the file again if it may have changed.")
 		return out.String()

@@ -87,24 +87,28 @@ func alike(a, b string) (score int, ok bool) {
 	return 1 + d, d <= max(1, min(len(a), len(b))/3)
 }
 
-// distance is the number of insertions, deletions and replacements of bytes
-// between two names.
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours, in bytes, that lead from one name to the other.
 func distance(a, b string) int {
+	before := make([]int, len(b)+1) // the row above the last
+	last := make([]int, len(b)+1)
 	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			change := last[j]
 			if a[i] != b[j] {
-				cost++
+				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

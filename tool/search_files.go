@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -151,13 +154,14 @@ func (s *search) run(ctx context.Context) error {
 		var wg sync.WaitGroup
 		for range min(runtime.GOMAXPROCS(0), len(batch)) {
 			wg.Go(func() {
-				var buf []byte
+				var r fileReader
+				defer r.close()
 				for {
 					i := int(next.Add(1)) - 1
 					if i >= len(batch) || ctx.Err() != nil {
 						return
 					}
-					results[i], buf = s.file(batch[i], keep, buf)
+					results[i] = s.file(&r, batch[i], keep)
 				}
 			})
 		}
@@ -185,53 +189,85 @@ type foundLine struct {
 	match  bool // else it is context
 }
 
-// file searches one file. buf is reused from file to file.
-func (s *search) file(p place, keep bool, buf []byte) (fileResult, []byte) {
-	f, info, err := p.openChecked()
-	if err != nil {
-		s.failed.Add(1)
-		return fileResult{}, buf
-	}
-	defer f.Close()
-	if info.Size() > searchMaxFile {
+// file searches one file.
+func (s *search) file(r *fileReader, p place, keep bool) fileResult {
+	data, err := r.read(p)
+	if errors.Is(err, errHuge) {
 		s.huge.Add(1)
-		return fileResult{}, buf
+		return fileResult{}
 	}
-	buf, err = readInto(f, buf)
 	if err != nil {
 		s.failed.Add(1)
-		return fileResult{}, buf
+		return fileResult{}
 	}
-	data := buf
 	if needsDecoding(data) {
 		t, err := decode(data)
 		if err != nil {
 			s.binary.Add(1)
-			return fileResult{}, buf
+			return fileResult{}
 		}
 		data = []byte(t.s)
 	}
 	if bytes.Contains(data, []byte("\r\n")) {
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	}
-	return s.scan(data, keep && s.args.Mode == searchByLine), buf
+	return s.scan(data, keep && s.args.Mode == searchByLine)
 }
 
-// readInto reads f to its end into buf's space. A file that grows over the
-// limit while it is read is cut there.
-func readInto(f *os.File, buf []byte) ([]byte, error) {
-	buf = buf[:0]
-	for {
-		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, max(len(buf), 32<<10))
-		}
-		n, err := f.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF || err == nil && len(buf) > searchMaxFile {
-			return buf, nil
-		}
+// A fileReader reads file after file with few system calls: it keeps its
+// buffer, and the directory of the last file open, in which the next one most
+// often is.
+type fileReader struct {
+	buf []byte
+	dir place // whose root is open, if it is not nil
+	sub *os.Root
+}
+
+func (r *fileReader) close() {
+	if r.sub != nil {
+		r.sub.Close()
+		r.sub = nil
+	}
+}
+
+var errHuge = errors.New("larger than what is searched")
+
+// read returns the content of a regular file, valid until the next call.
+func (r *fileReader) read(p place) ([]byte, error) {
+	dir := p.at(path.Dir(p.rel))
+	if r.sub == nil || dir != r.dir {
+		r.close()
+		sub, err := p.root.OpenRoot(filepath.FromSlash(dir.rel))
 		if err != nil {
-			return buf, err
+			return nil, err
+		}
+		r.dir, r.sub = dir, sub
+	}
+	f, info, err := place{root: r.sub, rel: path.Base(p.rel), name: p.name}.openChecked()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.IsDir() {
+		return nil, fs.ErrInvalid
+	}
+	if info.Size() > searchMaxFile {
+		return nil, errHuge
+	}
+	size := int(info.Size())
+	r.buf = slices.Grow(r.buf[:0], max(size, 512))
+	for {
+		n, err := f.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+n]
+		switch {
+		case errors.Is(err, io.EOF), err == nil && size > 0 && len(r.buf) >= size:
+			return r.buf, nil // the size was right, or is no more: either is a state of the file
+		case err != nil:
+			return nil, err
+		case len(r.buf) > searchMaxFile: // it had no size, as in /proc
+			return nil, errHuge
+		case len(r.buf) == cap(r.buf):
+			r.buf = slices.Grow(r.buf, len(r.buf))
 		}
 	}
 }
