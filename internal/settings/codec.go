@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/synapse-agents/synapse"
 )
@@ -245,10 +246,10 @@ func modelCodec() codec[string] {
 				return "", true
 			}
 			if !strings.Contains(s, ":") { // an alias; whether there is one is known when all layers are read
-				return s, !strings.ContainsFunc(s, isControl)
+				return s, !strings.ContainsFunc(s, unicode.IsControl)
 			}
 			_, err := synapse.ParseModelRef(s)
-			return s, err == nil && !strings.ContainsFunc(s, isControl)
+			return s, err == nil && !strings.ContainsFunc(s, unicode.IsControl)
 		})
 }
 
@@ -256,11 +257,9 @@ func modelCodec() codec[string] {
 func aliasedCodec() codec[string] {
 	return wordCodec(KindModel, "provider:model, such as openai:gpt-5", func(s string) (string, bool) {
 		_, err := synapse.ParseModelRef(s)
-		return s, err == nil && !strings.ContainsFunc(s, isControl)
+		return s, err == nil && !strings.ContainsFunc(s, unicode.IsControl)
 	})
 }
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 func effortCodec() codec[synapse.Effort] {
 	var words []string
@@ -370,7 +369,7 @@ func splitList(s string) []string {
 
 func textCodec(takes string) codec[string] {
 	return wordCodec(KindString, takes, func(s string) (string, bool) {
-		return s, !strings.ContainsFunc(s, isControl)
+		return s, !strings.ContainsFunc(s, unicode.IsControl)
 	})
 }
 
@@ -391,6 +390,9 @@ func mapCodec[T any](kind Kind, takes string, item codec[T]) codec[[]entry[T]] {
 		}
 		entries := []entry[T]{}
 		for _, m := range n.members {
+			if m.key == "" || strings.ContainsFunc(m.key, unicode.IsControl) {
+				return nil, &fault{at: n, found: "the name " + quote(m.key), takes: "names that can be shown"}
+			}
 			if m.value.kind == nullNode { // the layer says nothing of it
 				continue
 			}

@@ -2,8 +2,12 @@ package settings_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/synapse-agents/synapse/internal/settings"
 )
 
 func TestDamagedFiles(t *testing.T) {
@@ -103,11 +107,17 @@ func FuzzLoad(f *testing.F) {
 		if m.read(userFile) != string(data) {
 			t.Fatal("loading changed the file")
 		}
+		text := strings.TrimPrefix(string(data), "\xef\xbb\xbf")
 		if err != nil {
+			var e *settings.Error
+			if errors.As(err, &e) && e.Key == "" && e.Err == nil && json.Valid([]byte(text)) && utf8.Valid(data) && strings.HasPrefix(strings.TrimSpace(text), "{") &&
+				!strings.Contains(e.Found, "second time") && !strings.Contains(e.Found, "brackets") {
+				t.Fatalf("refused valid JSON: %v", e)
+			}
 			return
 		}
 		var before map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\xef\xbb\xbf")), &before); err != nil {
+		if err := json.Unmarshal([]byte(text), &before); err != nil {
 			t.Fatalf("loaded what is no JSON: %v", err)
 		}
 		saveBoth(t, store)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -242,6 +243,22 @@ func TestModelNames(t *testing.T) {
 	}
 	if e := newMachine(t).write(userFile, `{"model_aliases": {"a": "b"}}`).bad(); e.Key != "model_aliases.a" {
 		t.Errorf("error %v", e)
+	}
+}
+
+// Names come from repositories and end up on terminals.
+func TestNamesWithControlCharacters(t *testing.T) {
+	for _, key := range []string{"subagent_model_overrides", "model_aliases", "subagent_reasoning_effort_overrides", "providers", "mcp_servers"} {
+		for _, name := range []string{`\u001b[2J`, `a\nb`, `\u009b`, ``} {
+			e := newMachine(t).write(projectFile, fmt.Sprintf(`{%q: {"%s": {}}}`, key, name)).bad()
+			if strings.ContainsFunc(e.Error(), unicode.IsControl) {
+				t.Errorf("%s %s: %q", key, name, e.Error())
+			}
+		}
+	}
+	_, warnings := newMachine(t).write(projectFile, `{"\u001b[2J": 1, "providers": {"x": {"\u001b[2J": 1}}}`).load()
+	if len(warnings) != 3 || strings.ContainsFunc(fmt.Sprint(warnings), unicode.IsControl) {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 

@@ -265,6 +265,7 @@ func (saved *Saved) judge(s *Settings, k *Key, text []byte) {
 	origins := map[Origin]bool{}
 	for _, r := range s.Lookup(saved.Key) {
 		switch {
+		case saved.Key != k.Name && r.Key != saved.Key: // another entry, whose name goes on after a dot
 		case r.Origin.Layer == saved.Layer && r.Origin.Path == saved.Path, sameJSON(r.Value, text):
 			saved.InForce = true
 		case r.Origin.Layer != LayerDefault:
