@@ -200,7 +200,7 @@ func frontmatterValue(front, key string) string {
 func firstSentence(body string) string {
 	for line := range strings.SplitSeq(body, "\n") {
 		line = strings.Join(strings.Fields(line), " ")
-		if line != "" && !strings.HasPrefix(line, "#") {
+		if line != "" && line != "---" && !strings.HasPrefix(line, "#") {
 			return shortened(line, skillLineBytes)
 		}
 	}
