@@ -66,7 +66,7 @@ func (h *Host) loadSettings() (*settings.Settings, []settings.Warning, error) {
 // openJournal opens the journal and chooses where long results are kept.
 func (h *Host) openJournal(ctx context.Context, set *settings.Settings) error {
 	state := set.StateDir()
-	if state == "" {
+	if state == "" && !h.opt.Inspect {
 		dir, err := os.MkdirTemp("", "synapse-results-")
 		if err != nil {
 			return fmt.Errorf("open host: %w", err)
@@ -79,10 +79,10 @@ func (h *Host) openJournal(ctx context.Context, set *settings.Settings) error {
 	switch {
 	case h.opt.Journal != nil:
 		h.journal = h.opt.Journal
-	case state == "":
+	case state == "" || h.opt.Inspect:
 		h.journal = &trace.Memory{}
 	default:
-		j, err := trace.OpenSQLite(ctx, filepath.Join(state, "journal.db"), trace.SQLiteOptions{})
+		j, err := trace.OpenSQLite(ctx, filepath.Join(state, journalFile), trace.SQLiteOptions{})
 		if err != nil {
 			return fmt.Errorf("open the journal: %w", err)
 		}
@@ -111,7 +111,7 @@ func (h *Host) openTools(set *settings.Settings) error {
 	}
 	h.skills = skills
 	receipts := ""
-	if state := set.StateDir(); state != "" {
+	if state := set.StateDir(); state != "" && !h.opt.Inspect {
 		receipts = filepath.Join(state, "receipts")
 	}
 	w, err := tool.Open(h.opt.Workspace, tool.Options{
@@ -150,20 +150,9 @@ func hiddenEnv(set *settings.Settings) []string {
 // assemble compiles the agents under the given settings.
 func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []settings.Warning) (*assembly, error) {
 	a := &assembly{settings: set, warnings: warnings}
-	layers, err := h.layers(set)
-	if err != nil {
+	var err error
+	if a.registry, a.diagnostics, err = h.registry(set); err != nil {
 		return nil, err
-	}
-	a.registry, a.diagnostics = agents.Merge(layers...)
-	if names := set.DisableBuiltinSubagents.Strings(); len(names) > 0 {
-		a.registry, _ = a.registry.Without(names...)
-	}
-	if dir := set.UserDir(); dir != "" {
-		off, err := agents.ReadDisabled(disabledFile(dir))
-		if err != nil {
-			return nil, configErrorf("%w", err)
-		}
-		a.registry, _ = a.registry.Disable(off...)
 	}
 	if a.input, err = h.compileInput(ctx, a); err != nil {
 		return nil, err
@@ -222,6 +211,10 @@ func (h *Host) compileInput(ctx context.Context, a *assembly) (compile.Input, er
 	}
 	in.Models = h.modelSettings(set)
 	in.MainChoice, err = h.models.choose(ctx, set)
+	if err != nil && h.opt.Inspect {
+		a.warnings = append(a.warnings, settings.Warning{Code: WarnNoModel, Message: "no model for the main agent: " + err.Error()})
+		return in, nil
+	}
 	return in, err
 }
 

@@ -97,6 +97,10 @@ type Options struct {
 	// SeedAgents writes the definitions of the built-in roles into the user's
 	// layer where they are missing, as files to edit.
 	SeedAgents bool
+	// Inspect opens a host to look at its agents and settings, not to run
+	// anything: it writes no file, and a main agent for which no model can be
+	// found is a warning.
+	Inspect bool
 }
 
 // A Host is ready to run requests in one workspace. It may be used from several
@@ -130,15 +134,11 @@ type assembly struct {
 // Open assembles a host. A setting that can't be read is an error that
 // [IsConfig] recognises; a definition that can't be read is a diagnostic.
 func Open(ctx context.Context, opt Options) (*Host, error) {
-	if opt.Workspace == "" {
-		opt.Workspace = "."
-	}
-	abs, err := filepath.Abs(opt.Workspace)
-	if err != nil {
-		return nil, fmt.Errorf("open workspace: %w", err)
-	}
-	opt.Workspace = abs
 	h := &Host{opt: opt}
+	if err := h.findWorkspace(); err != nil {
+		return nil, err
+	}
+	opt = h.opt
 	ok := false
 	defer func() {
 		if !ok {

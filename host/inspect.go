@@ -1,0 +1,83 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/synapse-agents/synapse/agents"
+	"github.com/synapse-agents/synapse/internal/settings"
+	"github.com/synapse-agents/synapse/trace"
+)
+
+// journalFile is the journal's name in the user's state directory.
+const journalFile = "journal.db"
+
+// LoadRegistry reads the definitions that a host of these options would have,
+// and no more: it needs no model, tool or journal, and opens no connection.
+func LoadRegistry(opt Options) (*agents.Registry, []agents.Diagnostic, error) {
+	h := &Host{opt: opt}
+	if err := h.findWorkspace(); err != nil {
+		return nil, nil, err
+	}
+	set, _, err := h.loadSettings()
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.registry(set)
+}
+
+// OpenJournal opens the journal that hosts of these options write, for reading.
+// Neither settings nor definitions are read. The error is [fs.ErrNotExist] when
+// nothing has been written yet.
+func OpenJournal(ctx context.Context, opt Options) (*trace.SQLite, error) {
+	state := settings.Sources{Home: opt.Home, Environ: opt.Environ}.StateDir()
+	if state == "" {
+		return nil, fmt.Errorf("open the journal: there is neither a home directory nor XDG_STATE_HOME: %w", fs.ErrNotExist)
+	}
+	j, err := trace.OpenSQLite(ctx, filepath.Join(state, journalFile), trace.SQLiteOptions{ReadOnly: true})
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	return j, nil
+}
+
+// registry reads the definitions of every layer and takes out what the user has
+// removed or switched off.
+func (h *Host) registry(set *settings.Settings) (*agents.Registry, []agents.Diagnostic, error) {
+	layers, err := h.layers(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, diags := agents.Merge(layers...)
+	if names := set.DisableBuiltinSubagents.Strings(); len(names) > 0 {
+		r, _ = r.Without(names...)
+	}
+	if dir := set.UserDir(); dir != "" {
+		off, err := agents.ReadDisabled(disabledFile(dir))
+		if err != nil {
+			return nil, nil, configErrorf("%w", err)
+		}
+		r, _ = r.Disable(off...)
+	}
+	return r, diags, nil
+}
+
+// findWorkspace makes the workspace's path absolute.
+func (h *Host) findWorkspace() error {
+	dir := h.opt.Workspace
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("open workspace: %w", err)
+	}
+	h.opt.Workspace = abs
+	return nil
+}
+
+// WarnNoModel is the code of the warning that no model could be found for the
+// main agent of a host that was opened to look at.
+const WarnNoModel = "no-model"
