@@ -29,7 +29,17 @@ type Layer struct {
 // are shared and must not be changed; [Definition.Clone] gives one that may be.
 type Registry struct {
 	entries map[string]*entry
-	names   []string // of entries, in byte order
+	names   []string            // of entries, in byte order
+	folded  map[string][]string // the names that are the same for [foldName]
+}
+
+func newRegistry(entries map[string]*entry) *Registry {
+	r := &Registry{entries: entries, names: slices.Sorted(maps.Keys(entries)), folded: make(map[string][]string, len(entries))}
+	for _, n := range r.names {
+		f := foldName(n)
+		r.folded[f] = append(r.folded[f], n)
+	}
+	return r
 }
 
 type entry struct {
@@ -48,7 +58,7 @@ func BuiltinAliases() map[string]string {
 // layer the first in byte order of the path counts. The diagnostics are those
 // of the layers and of the merging itself, by layer.
 func Merge(layers ...Layer) (*Registry, []Diagnostic) {
-	r := &Registry{entries: map[string]*entry{}}
+	entries := map[string]*entry{}
 	depth := map[*Definition]int{} // which layer a winner is from
 	var all []Diagnostic
 	var broken []*Definition
@@ -64,10 +74,10 @@ func Merge(layers ...Layer) (*Registry, []Diagnostic) {
 				broken = append(broken, d)
 				continue
 			}
-			e := r.entries[d.Name]
+			e := entries[d.Name]
 			switch {
 			case e == nil:
-				r.entries[d.Name] = &entry{def: d}
+				entries[d.Name] = &entry{def: d}
 			case depth[e.def] == i:
 				diags = append(diags, Diagnostic{
 					Pos: d.at("name"), Severity: Warn, Code: CodeDuplicateName,
@@ -82,7 +92,7 @@ func Merge(layers ...Layer) (*Registry, []Diagnostic) {
 		sortDiagnostics(diags)
 		all = append(all, diags...)
 	}
-	r.names = slices.Sorted(maps.Keys(r.entries))
+	r := newRegistry(entries)
 	for _, d := range broken {
 		if diag, ok := r.shadowLost(d, depth); ok {
 			all = append(all, diag)
@@ -194,19 +204,13 @@ func (r *Registry) resolve(name string) (*Definition, error) {
 		return d, nil
 	}
 	folded := foldName(name)
-	var found []string
-	if folded != "" {
-		for _, n := range r.names {
-			if foldName(n) == folded {
-				found = append(found, n)
-			}
-		}
-	}
+	found := r.folded[folded]
 	switch {
+	case folded == "": // nothing but blanks, "-" and "_" means nobody
 	case len(found) == 1:
 		return r.entries[found[0]].def, nil
 	case len(found) > 1:
-		return nil, r.lookupError(LookupError{Name: name, Candidates: found})
+		return nil, r.lookupError(LookupError{Name: name, Candidates: slices.Clone(found)})
 	}
 	if alias, ok := BuiltinAliases()[folded]; ok {
 		if d, ok := r.Get(alias); ok {
@@ -245,27 +249,26 @@ func (r *Registry) Find(names ...string) ([]*Definition, error) {
 // whatever layer they are, and the names that no agent has.
 func (r *Registry) Without(names ...string) (*Registry, []string) {
 	gone, missing := r.named(names)
-	next := &Registry{entries: map[string]*entry{}}
-	for _, n := range r.names {
+	entries := map[string]*entry{}
+	for n, e := range r.entries {
 		if !gone[n] {
-			next.entries[n] = r.entries[n]
-			next.names = append(next.names, n)
+			entries[n] = e
 		}
 	}
-	return next, missing
+	return newRegistry(entries), missing
 }
 
 // Disable returns a registry in which the agents of those names are still
 // listed but can't be reached, and the names that no agent has.
 func (r *Registry) Disable(names ...string) (*Registry, []string) {
 	off, missing := r.named(names)
-	next := &Registry{entries: maps.Clone(r.entries), names: r.names}
+	entries := maps.Clone(r.entries)
 	for n := range off {
 		d := r.entries[n].def.Clone()
 		d.Disabled = true
-		next.entries[n] = &entry{def: d, shadows: r.entries[n].shadows}
+		entries[n] = &entry{def: d, shadows: r.entries[n].shadows}
 	}
-	return next, missing
+	return newRegistry(entries), missing
 }
 
 // named sorts names into those of agents, built-in aliases followed, and those
