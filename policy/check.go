@@ -152,7 +152,7 @@ type verdict struct {
 
 // concerned reports whether any rule is about a tool, and which source is the
 // first to have one that depends on the subject.
-func (p *Policy) concerned(tool string) (any bool, specific *Source) {
+func (p *Policy) concerned(tool string) (found bool, specific *Source) {
 	for i := range p.Rules {
 		src := &p.Rules[i]
 		for j := range src.Rules {
@@ -160,13 +160,13 @@ func (p *Policy) concerned(tool string) (any bool, specific *Source) {
 			if !p.about(r, tool) {
 				continue
 			}
-			any = true
+			found = true
 			if !r.whole() {
 				return true, src
 			}
 		}
 	}
-	return any, nil
+	return found, nil
 }
 
 // judge judges all subjects of the call. Where no rule depends on the subject,

@@ -88,6 +88,10 @@ func (x *reader) split(name string, w wrapper, args []word) options {
 	operands := w.operands
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
+		if name, _, ok := strings.Cut(arg.text, "="); ok && w.assigns && !arg.opt && !gapped(name) && !strings.HasPrefix(name, "-") {
+			x.assigned(name)
+			continue
+		}
 		if !arg.known() {
 			// It may be an option, an operand or the program.
 			if operands > 0 && !arg.opt && !strings.HasPrefix(arg.text, string(rune(gap))) {
@@ -106,7 +110,12 @@ func (x *reader) split(name string, w wrapper, args []word) options {
 			for i++; operands > 0 && i < len(args); i++ {
 				operands--
 			}
-			for w.assigns && i < len(args) && x.environment(args[i].text) {
+			for w.assigns && i < len(args) && !args[i].opt {
+				name, _, ok := strings.Cut(args[i].text, "=")
+				if !ok || gapped(name) {
+					break
+				}
+				x.assigned(name)
 				i++
 			}
 			o.rest = args[min(i, len(args)):]
@@ -154,7 +163,6 @@ func (x *reader) split(name string, w wrapper, args []word) options {
 				o.given[c] = word{}
 			}
 		case s == "-":
-		case w.assigns && x.environment(s):
 		case operands > 0:
 			operands--
 		default:
@@ -163,16 +171,6 @@ func (x *reader) split(name string, w wrapper, args []word) options {
 		}
 	}
 	return o
-}
-
-// environment reports whether s sets a variable, as env and sudo take it.
-func (x *reader) environment(s string) bool {
-	name, _, ok := strings.Cut(s, "=")
-	if !ok {
-		return false
-	}
-	x.assigned(strings.ReplaceAll(name, string(rune(gap)), "?"))
-	return true
 }
 
 // unwrap judges what a command runs besides itself.
@@ -405,11 +403,16 @@ func (x *reader) trap(args []word) {
 	x.scriptWord("trap", args[0])
 }
 
+// findValues are the tests of find that take the next word as a value.
+var findValues = []string{"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-newer", "-type", "-size", "-mtime", "-mmin", "-atime", "-ctime", "-user", "-group", "-perm", "-maxdepth", "-mindepth", "-samefile"}
+
 // find judges what find does with what it finds.
 func (x *reader) find(args []word) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		if a.opt || strings.HasPrefix(a.text, string(rune(gap))) && a.raw != "" && !strings.HasPrefix(a.raw, "~") && !strings.HasPrefix(strings.Trim(a.raw, `"'`), "*") {
+		value := i > 0 && !a.opt && slices.Contains(findValues, args[i-1].text)
+		glob := strings.HasPrefix(a.raw, "~") || strings.HasPrefix(a.raw, "*")
+		if a.opt || strings.HasPrefix(a.text, string(rune(gap))) && !value && !glob {
 			x.doubt("an argument of find may turn out as an action")
 			continue
 		}
