@@ -42,11 +42,12 @@ func TestCancel(t *testing.T) {
 	}
 	for name, a := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, always(a))
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			timer := time.AfterFunc(50*time.Millisecond, func() { cancel(reason) })
-			defer timer.Stop()
+			s := serve(t, func(int) answer { // once the request is there
+				time.AfterFunc(50*time.Millisecond, func() { cancel(reason) })
+				return a
+			})
 			start := time.Now()
 			var last error
 			for d, err := range s.open(remote.Config{}).Generate(ctx, hello()) {

@@ -209,7 +209,7 @@ func TestMockLLM(t *testing.T) {
 			})
 			t.Run("hang", func(t *testing.T) {
 				before := clientsGone(t, address)
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_, err := synapse.Collect(m.Generate(ctx, mockRequest("hang")), nil)
 				if !errors.Is(err, context.DeadlineExceeded) {
