@@ -70,7 +70,6 @@ type ask struct {
 	flags   map[string]bool
 	command string
 	items   []string // kindEach: what is known to be gone through
-	why     string   // kindRefuse
 }
 
 // needs returns the role without which the part can't be done.
@@ -170,6 +169,9 @@ var rulebook = []rule{
 // understand reads one part of a request.
 func understand(text string) ask {
 	a := ask{kind: kindNone, text: text, flags: map[string]bool{}}
+	if len(text) > maxPart {
+		return a
+	}
 	for _, r := range rulebook {
 		m := r.re.FindStringSubmatch(text)
 		if m == nil {
@@ -190,7 +192,6 @@ func understand(text string) ask {
 		a.complete(g)
 		return a
 	}
-	a.why = "no rule fits this"
 	return a
 }
 

@@ -250,7 +250,7 @@ func (a *ask) completeCount(g map[string]string) {
 	s = strings.TrimSpace(regexp.MustCompile(`(?i)\s+(?:are|is|does|do|exist)(?: there| it| they)?$`).ReplaceAllString(s, ""))
 	switch {
 	case s == "":
-		a.kind, a.why = kindNone, "it does not say what to count"
+		a.kind = kindNone
 	case len(strings.Fields(s)) == 1 || unquote(s) != s:
 		a.flags["matches"], a.subject = true, unquote(s)
 	default: // a question that a document may answer

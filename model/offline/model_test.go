@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/synapse-agents/synapse"
@@ -363,5 +364,24 @@ func TestLongResultsAreCut(t *testing.T) {
 	}
 	if !strings.Contains(text, "5,000 TODO comments in 5,000 files") || !strings.Contains(text, "… 4,940 lines more") {
 		t.Errorf("it does not say how many there are:\n%s", text)
+	}
+}
+
+// Text that comes with a request may be long and odd; it must not be slow.
+func TestOddRequestsAreQuick(t *testing.T) {
+	b := newBench(t, atlas)
+	for _, ask := range []string{
+		strings.Repeat("a, ", 20000), strings.Repeat("list;", 20000), strings.Repeat("for each ", 300) + "x list y",
+		strings.Repeat("who calls x and ", 3000), "where is " + strings.Repeat("x ", 400) + "defined", strings.Repeat("(((", 3000),
+		strings.Repeat("`a` ", 9000), strings.Repeat("1. a ", 9000), strings.Repeat("什么", 2000), "who calls x, " + strings.Repeat("who calls it, ", 300),
+	} {
+		start := time.Now()
+		if _, err := collect(&synapse.Request{Messages: []synapse.Message{synapse.UserText(ask)}, Tools: b.defs(nil, false)}); err != nil {
+			unsupported(t, err)
+		}
+		// Seconds, where the faults that this looks for cost minutes.
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%.20q… takes %v", ask, d)
+		}
 	}
 }

@@ -70,12 +70,14 @@ func oneBlank(s, sep string) string {
 // readPaths reads a list of files, one a line.
 func readPaths(text string) []string {
 	var out []string
+	seen := map[string]bool{}
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
 		if l == "" || remark.MatchString(l) || strings.HasSuffix(l, ":") || strings.Contains(l, ": ") {
 			continue
 		}
-		if p := showPath(l); p != "" && !slices.Contains(out, p) {
+		if p := showPath(l); p != "" && !seen[p] {
+			seen[p] = true
 			out = append(out, p)
 		}
 	}

@@ -227,7 +227,7 @@ func (s *session) run() reply {
 	if why, all := allFailed(sections); all {
 		return reply{refusal: why}
 	}
-	return reply{text: compose(sections)}
+	return reply{text: compose(fewRefusals(sections, req.passed))}
 }
 
 // able reports whether a part is one that rules serve.
@@ -254,9 +254,32 @@ func allFailed(sections []section) (string, bool) {
 		if !sec.failed || sec.by != "" || !slices.Contains(sec.left, beyond) {
 			return "", false
 		}
-		whys = append(whys, fmt.Sprintf("“%s”", clip(sec.title, 120)))
+		if len(whys) < 4 {
+			whys = append(whys, fmt.Sprintf("“%s”", clip(sec.title, 120)))
+		}
 	}
 	return "Can't do " + strings.Join(whys, ", ") + ": " + beyond + ".", len(whys) > 0
+}
+
+// fewRefusals keeps the first refused parts and counts the others: text that
+// came with a request (a log, a diff) is not a request, line by line.
+func fewRefusals(sections []section, passed int) []section {
+	const shown = 3
+	var out []section
+	refusals := 0
+	for _, sec := range sections {
+		if sec.failed && slices.Contains(sec.left, beyond) {
+			if refusals++; refusals > shown {
+				passed++
+				continue
+			}
+		}
+		out = append(out, sec)
+	}
+	if passed > 0 {
+		out = append(out, section{title: "The rest", failed: true, left: []string{count(passed, "further part") + " of the request: " + beyond}})
+	}
+	return out
 }
 
 const beyond = "it takes a language model"

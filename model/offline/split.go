@@ -18,7 +18,13 @@ type part struct {
 type request struct {
 	parts    []part
 	parallel bool // in so many words
+	passed   int  // parts beyond maxParts, which nobody looks at
 }
+
+const (
+	maxParts = 24   // of one request
+	maxPart  = 1000 // bytes of a part that can be understood; what is longer is material
+)
 
 // howToReport starts the paragraph that a prompt for a sub-agent ends with. It
 // tells a language model how to answer; these rules answer like that anyway,
@@ -97,6 +103,10 @@ func split(message string, names []string) request {
 					if clause == "" {
 						continue
 					}
+					if len(r.parts) == maxParts {
+						r.passed++
+						continue
+					}
 					p := part{text: clause, stage: stage}
 					p.agent, p.text = addressee(clause, names)
 					if len(r.parts) > 0 && p.text != "" {
@@ -168,6 +178,9 @@ func blocks(text string) []string {
 // clauses splits a sentence at commas and "and", but only before a word that
 // starts a request of its own: "files and lines" is one thing.
 func clauses(sentence string) []string {
+	if len(sentence) > 4*maxPart {
+		return []string{sentence}
+	}
 	var out []string
 	rest := sentence
 	from := 0
@@ -177,7 +190,9 @@ func clauses(sentence string) []string {
 			break
 		}
 		head, tail := rest[:from+loc[0]], rest[from+loc[1]:]
-		if strings.TrimSpace(head) != "" && starter.MatchString(tail) && !backRef.MatchString(tail) && !eachClause(head) {
+		// The start of the tail decides; looking at all of it each time would
+		// make long lists slow.
+		if strings.TrimSpace(head) != "" && starter.MatchString(tail[:min(len(tail), 32)]) && !backRef.MatchString(tail) && !eachClause(head) {
 			out = append(out, head)
 			rest, from = tail, 0
 			continue
