@@ -248,8 +248,17 @@ func (r *reader) failed(err error, n *yaml.Node) {
 	r.report(r.pos(e.node), Warn, code, e.hint, "%s %s; the field is dropped", what, e.msg)
 }
 
+// maxUnknown is how many unknown keys of one definition are warned about.
+const maxUnknown = 50
+
 // extra keeps a key that is no field.
 func (r *reader) extra(key string, p pair) {
+	if r.unknown++; r.unknown > maxUnknown {
+		if r.unknown == maxUnknown+1 {
+			r.warn(p.key, CodeUnknownField, "", "there are more than %d keys that are not fields of a definition; the rest is dropped", maxUnknown)
+		}
+		return
+	}
 	if _, seen := r.d.Extra[key]; seen {
 		r.warn(p.key, CodeDuplicateField, "remove one of the two", "%q is set already", shorten(key, 40))
 		return

@@ -157,6 +157,7 @@ func (r *reader) toolItems(n *yaml.Node, deny bool) ([]item, error) {
 		return nil, err
 	}
 	var list []item
+	full := r.bad(n, "use a glob", "names more than %d tools", maxNames)
 	var open *item // an item that YAML has cut at a comma inside brackets
 	for _, it := range items {
 		if open != nil {
@@ -180,9 +181,15 @@ func (r *reader) toolItems(n *yaml.Node, deny bool) ([]item, error) {
 			if name == "" {
 				continue
 			}
+			if len(list) >= maxNames {
+				return nil, full
+			}
 			words := []string{name}
 			if fields := outerFields(name); len(fields) > 1 && (deny ||
 				n.Kind == yaml.ScalarNode && name == text && !slices.ContainsFunc(fields, notAWord)) {
+				if len(fields) > maxNames {
+					return nil, full
+				}
 				words = fields
 				r.warn(it.node, CodeToolsShape, "put commas between the names", "%s has blanks between names", r.field.name)
 			}

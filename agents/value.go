@@ -19,6 +19,9 @@ const maxNodes = 100_000
 // maxExtra bounds the same for all keys that are no fields.
 const maxExtra = 2_000
 
+// maxNames bounds the lists of names.
+const maxNames = 2_000
+
 // maxDepth bounds the nesting of values that are kept or turned into JSON.
 const maxDepth = 64
 
@@ -34,6 +37,7 @@ type reader struct {
 	budget  int     // how many more nodes may be walked
 	spare   int     // the same, for keys that are no fields
 	field   *field  // the one being read
+	unknown int     // how many keys were no fields
 	grants  []grant // from tools and disallowed_tools: what stands in brackets
 	denials []grant
 }
@@ -338,6 +342,9 @@ func (r *reader) names(n *yaml.Node) ([]string, error) {
 		for name := range strings.SplitSeq(it.text, ",") {
 			if name = trim(name); name != "" && !slices.Contains(list, name) {
 				list = append(list, name)
+			}
+			if len(list) > maxNames {
+				return nil, r.bad(n, "", "holds more than %d names", maxNames)
 			}
 		}
 	}

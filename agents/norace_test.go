@@ -1,0 +1,6 @@
+//go:build !race
+
+package agents_test
+
+// raceDetector says that memory figures mean nothing.
+const raceDetector = false
