@@ -87,7 +87,7 @@ func (a ask) needs() role {
 // path, n a number, m a second number.
 type rule struct {
 	kind  kind
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 	flags string
 }
 
@@ -98,7 +98,7 @@ const name = "(?P<x>.+?)"
 const noun = `(?:function|func|method|type|struct|interface|class|constant|const|variable|var|macro|enum|trait|symbol|identifier|module|package)`
 
 func en(k kind, re string, flags ...string) rule {
-	return rule{k, regexp.MustCompile(`(?i)^(?:` + re + `)$`), strings.Join(flags, " ")}
+	return rule{k, lazily(`(?i)^(?:` + re + `)$`), strings.Join(flags, " ")}
 }
 
 // rulebook is tried in order; the first that matches decides.
@@ -173,7 +173,7 @@ func understand(text string) ask {
 		return a
 	}
 	for _, r := range rulebook {
-		m := r.re.FindStringSubmatch(text)
+		m := r.re().FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
@@ -181,7 +181,7 @@ func understand(text string) ask {
 		for f := range strings.FieldsSeq(r.flags) {
 			a.flags[f] = true
 		}
-		g := groups(r.re, m)
+		g := groups(r.re(), m)
 		a.subject = unquote(g["x"])
 		a.scope = cleanPath(g["p"])
 		a.from, a.to = atoi(g["n"]), atoi(g["m"])

@@ -13,7 +13,7 @@ func (s *session) define(a ask) section {
 	if a.subject == "" {
 		return undone("it does not say of what")
 	}
-	if !identifier.MatchString(a.subject) || a.command != "" && strings.ToLower(a.subject) == a.subject || a.flags["loose"] && strings.ToLower(a.subject) == a.subject {
+	if !identifier().MatchString(a.subject) || a.command != "" && strings.ToLower(a.subject) == a.subject || a.flags["loose"] && strings.ToLower(a.subject) == a.subject {
 		return s.locate(a)
 	}
 	qualifier, base := splitName(a.subject)
@@ -75,9 +75,9 @@ func qualified(hits []hit, qualifier, base string) []hit {
 		return nil
 	}
 	var out []hit
-	receiver := regexp.MustCompile(`\(\s*\w*\s*\*?` + regexp.QuoteMeta(qualifier) + `(\[[^)]*\])?\s*\)\s*` + regexp.QuoteMeta(base) + `\b`)
+	method := regexp.MustCompile(`\(\s*\w*\s*\*?` + regexp.QuoteMeta(qualifier) + `(\[[^)]*\])?\s*\)\s*` + regexp.QuoteMeta(base) + `\b`)
 	for _, h := range hits {
-		if receiver.MatchString(h.text) || path.Base(path.Dir(h.path)) == qualifier ||
+		if method.MatchString(h.text) || path.Base(path.Dir(h.path)) == qualifier ||
 			strings.TrimSuffix(path.Base(h.path), path.Ext(h.path)) == qualifier {
 			out = append(out, h)
 		}
@@ -289,11 +289,11 @@ func quoteAll(ws []string) []string {
 	return out
 }
 
-var nameAfter = regexp.MustCompile(`\b(?:func|function\*?|def|class|type|struct|interface|enum|trait|fn|mod|const|let|var|static|record|union|namespace)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
+var nameAfter = lazily(`\b(?:func|function\*?|def|class|type|struct|interface|enum|trait|fn|mod|const|let|var|static|record|union|namespace)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
 
 // definedName returns the name that a line defines, else the line.
 func definedName(l string) string {
-	if m := nameAfter.FindStringSubmatch(l); m != nil {
+	if m := nameAfter().FindStringSubmatch(l); m != nil {
 		return m[1]
 	}
 	return l
@@ -301,7 +301,7 @@ func definedName(l string) string {
 
 // usesOf answers who calls or uses something.
 func (s *session) usesOf(a ask) section {
-	if !identifier.MatchString(a.subject) {
+	if !identifier().MatchString(a.subject) {
 		return s.passages(a)
 	}
 	_, base := splitName(a.subject)
@@ -323,7 +323,7 @@ func (s *session) usesOf(a ask) section {
 	}
 	calls := regexp.MustCompile(`\b` + regexp.QuoteMeta(base) + `(\[[^\]]*\])?\(`)
 	what := "use"
-	if wantCalls.MatchString(a.text) {
+	if wantCalls().MatchString(a.text) {
 		if c := slices.DeleteFunc(slices.Clone(uses), func(h hit) bool { return !calls.MatchString(h.text) }); len(c) > 0 {
 			uses, what = c, "call"
 		}
@@ -362,7 +362,7 @@ func (s *session) usesOf(a ask) section {
 	return sec
 }
 
-var wantCalls = regexp.MustCompile(`(?i)\bcall|invoke|调用`)
+var wantCalls = lazily(`(?i)\bcall|invoke|调用`)
 
 // enclosing returns the name of the last definition above a line that is a
 // function's or a method's.
@@ -372,7 +372,7 @@ func enclosing(outline []hit, line int) string {
 		if h.line >= line {
 			break
 		}
-		if strings.Contains(h.text, "(") && nameAfter.MatchString(h.text) {
+		if strings.Contains(h.text, "(") && nameAfter().MatchString(h.text) {
 			in = definedName(h.text)
 		}
 	}
@@ -460,7 +460,7 @@ func (s *session) outline(a ask) section {
 	pattern, isFile := outlineFor(e)
 	heads := strings.HasPrefix(a.command, "heading") || strings.HasPrefix(a.command, "section")
 	if !isFile {
-		if heads || regexp.MustCompile(`(?i)^(readme|spec|design|changelog|contributing|architecture|agents)$`).MatchString(target) {
+		if heads || docName().MatchString(target) {
 			files, sec, stop := s.resolve(target)
 			if stop {
 				return sec
@@ -523,17 +523,17 @@ func (s *session) outline(a ask) section {
 	}
 }
 
-var receiver = regexp.MustCompile(`^func \(\w* ?\*?([A-Za-z]\w*)`)
+var receiver = lazily(`^func \(\w* ?\*?([A-Za-z]\w*)`)
 
 // receiverHidden reports whether a Go method belongs to an unexported type.
 func receiverHidden(l string) bool {
-	m := receiver.FindStringSubmatch(l)
+	m := receiver().FindStringSubmatch(l)
 	return m != nil && m[1][0] >= 'a'
 }
 
 // kindFits reports whether a definition is of the kind that was asked for.
 func kindFits(kind, l string) bool {
-	first := strings.Fields(regexp.MustCompile(`^`+modifiers).ReplaceAllString(l, ""))
+	first := strings.Fields(leading().ReplaceAllString(l, ""))
 	if len(first) == 0 {
 		return false
 	}
@@ -555,3 +555,9 @@ func kindFits(kind, l string) bool {
 	}
 	return true
 }
+
+// docName is what documents are called without their extension.
+var docName = lazily(`(?i)^(readme|spec|design|changelog|contributing|architecture|agents)$`)
+
+// leading are the modifiers in front of a definition.
+var leading = lazily(`^` + modifiers)

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -51,31 +50,31 @@ func languageOf(phrase string) (language, bool) {
 var (
 	// inPath is a place at the end of a request; only what looks like a path,
 	// or is called one, counts.
-	inPath = regexp.MustCompile("(?i)\\s*\\b(?:in|under|inside|within|of|from|across)\\s+(?:the\\s+)?[\"'`]?([\\w.-]*/[\\w./-]*|\\.)[\"'`]?(?:\\s+(?:package|folder|directory|dir|module|tree|files?))?\\s*$" +
+	inPath = lazily("(?i)\\s*\\b(?:in|under|inside|within|of|from|across)\\s+(?:the\\s+)?[\"'`]?([\\w.-]*/[\\w./-]*|\\.)[\"'`]?(?:\\s+(?:package|folder|directory|dir|module|tree|files?))?\\s*$" +
 		"|\\s*\\b(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?[\"'`]?([\\w.-]+)[\"'`]?\\s+(?:package|folder|directory|dir|module)\\s*$" +
 		"|\\s*\\b(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?(?:package|folder|directory|dir)\\s+[\"'`]?([\\w./-]+)[\"'`]?\\s*$" +
 		"|\\s*\\b(?:in|under|inside|within)\\s+[\"'`]?([\\w-]+|[\\w-]+\\.\\w{1,4})[\"'`]?\\s*$")
-	hereabouts = regexp.MustCompile(`(?i)\s*\b(?:in|of|from|across|throughout|for|to|under)\s+(?:the|this|our|my|that|its)\s+(?:whole |entire |current )?(?:repo(?:sitory)?|project|code ?base|code|workspace|source(?: code)?|tree|clone|files?)\s*$|\s+(?:are )?(?:there|here)\s*$|\s+in (?:total|all)\s*$|\s+(?:in|across) (?:all|every) (?:the )?(?:files?|packages?)\s*$|\s+and (?:where|quote|say|show|list)\b.*$`)
-	langTail   = regexp.MustCompile(`(?i)\s*\bin\s+(?:the\s+)?(\S+)(?:\s+(?:code|files?|sources?))?\s*$`)
-	adjunct    = regexp.MustCompile(`(?i)\s+(?:with|including|together with|and quote|along with|by)\s+(?:their|its|the|a|all|path|line|file)\b.*$`)
+	hereabouts = lazily(`(?i)\s*\b(?:in|of|from|across|throughout|for|to|under)\s+(?:the|this|our|my|that|its)\s+(?:whole |entire |current )?(?:repo(?:sitory)?|project|code ?base|code|workspace|source(?: code)?|tree|clone|files?)\s*$|\s+(?:are )?(?:there|here)\s*$|\s+in (?:total|all)\s*$|\s+(?:in|across) (?:all|every) (?:the )?(?:files?|packages?)\s*$|\s+and (?:where|quote|say|show|list)\b.*$`)
+	langTail   = lazily(`(?i)\s*\bin\s+(?:the\s+)?(\S+)(?:\s+(?:code|files?|sources?))?\s*$`)
+	adjunct    = lazily(`(?i)\s+(?:with|including|together with|and quote|along with|by)\s+(?:their|its|the|a|all|path|line|file)\b.*$`)
 )
 
 // takeScope takes a place off the end of s.
 func (a *ask) takeScope(s string) string {
-	s = hereabouts.ReplaceAllString(s, "")
-	if m := langTail.FindStringSubmatchIndex(s); m != nil && m[0] > 0 {
+	s = hereabouts().ReplaceAllString(s, "")
+	if m := langTail().FindStringSubmatchIndex(s); m != nil && m[0] > 0 {
 		if l, ok := languageOf(s[m[2]:m[3]]); ok && !strings.Contains(s[m[2]:m[3]], "/") && !strings.HasPrefix(strings.ToLower(s[m[2]:m[3]]), "doc") {
 			a.exts, a.lang = l.exts, l.label
 			s = s[:m[0]]
 		}
 	}
-	if m := inPath.FindStringSubmatchIndex(s); m != nil && m[0] > 0 {
+	if m := inPath().FindStringSubmatchIndex(s); m != nil && m[0] > 0 {
 		for i := 2; i < len(m); i += 2 {
 			if m[i] >= 0 {
 				if p := cleanPath(s[m[i]:m[i+1]]); p != "" {
 					a.scope = p
 				}
-				return hereabouts.ReplaceAllString(s[:m[0]], "")
+				return hereabouts().ReplaceAllString(s[:m[0]], "")
 			}
 		}
 	}
@@ -102,20 +101,20 @@ func (a *ask) complete(g map[string]string) {
 		}
 	case kindTest:
 		a.takeScope(a.text)
-		if m := regexp.MustCompile(`(?i)\b(?:run|test|do|are)(?: all)?(?: the| just| only)? ([\w./-]+)(?:'s)? (?:package'?s? )?(?:unit )?tests?\b`).FindStringSubmatch(a.text); m != nil && a.scope == "" {
+		if m := testScope().FindStringSubmatch(a.text); m != nil && a.scope == "" {
 			switch strings.ToLower(m[1]) {
 			case "the", "all", "of", "its", "these", "go", "project", "project's", "unit", "whole", "full", "python", "every", "any", "your", "repo":
 			default:
 				a.scope = cleanPath(m[1])
 			}
 		}
-		if m := regexp.MustCompile(`(?i)\b(?:tests? )?(?:for|in|of) (?:the )?([\w./-]+)(?: package| folder)?$`).FindStringSubmatch(a.text); m != nil && a.scope == "" {
+		if m := testTail().FindStringSubmatch(a.text); m != nil && a.scope == "" {
 			a.scope = cleanPath(m[1])
 		}
-		if m := regexp.MustCompile(`(?:运行|跑|执行)(?:一下|一遍)?\s*([\w./-]+)\s*(?:包|目录)?的?(?:单元)?(?:测试|单测)`).FindStringSubmatch(a.text); m != nil {
+		if m := testScopeZh().FindStringSubmatch(a.text); m != nil {
 			a.scope = cleanPath(m[1])
 		}
-		if m := regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z_]\w*|test_\w+)\b`).FindString(a.text); m != "" {
+		if m := testName().FindString(a.text); m != "" {
 			if a.subject = m; a.scope == m {
 				a.scope = ""
 			}
@@ -137,7 +136,7 @@ func (a *ask) complete(g map[string]string) {
 		}
 		if l, ok := languageOf(k); ok {
 			a.exts, a.lang = l.exts, l.label
-		} else if m := regexp.MustCompile(`\*?\.(\w{1,6})\b`).FindStringSubmatch(k); m != nil {
+		} else if m := extension().FindStringSubmatch(k); m != nil {
 			a.exts, a.lang = []string{m[1]}, "."+m[1]
 		} else if w := content(k); len(w) > 0 && !a.flags["tests"] {
 			a.subject = strings.Join(strings.Fields(k), " ")
@@ -146,7 +145,7 @@ func (a *ask) complete(g map[string]string) {
 			a.scope = cleanPath(g["p"])
 		}
 	case kindMarks:
-		m := regexp.MustCompile(`(?i)\b(TODO|FIXME|HACK|XXX)s?\b`).FindAllStringSubmatch(a.text, -1)
+		m := markers().FindAllStringSubmatch(a.text, -1)
 		var marks []string
 		for _, w := range m {
 			if up := strings.ToUpper(w[1]); !slices.Contains(marks, up) {
@@ -159,20 +158,20 @@ func (a *ask) complete(g map[string]string) {
 			a.scope = ""
 		}
 	case kindGrep, kindDefine, kindUses, kindCovers, kindPassages, kindImports:
-		quotedSubject := unquote(a.subject) != a.subject || len(quoted.FindString(a.text)) > 0
+		quotedSubject := unquote(a.subject) != a.subject || len(quoted().FindString(a.text)) > 0
 		s := a.subject
-		if q := quoted.FindString(a.text); q != "" && a.kind != kindPassages {
+		if q := quoted().FindString(a.text); q != "" && a.kind != kindPassages {
 			s = unquote(q)
 		}
-		if !quotedSubject || quoted.FindString(a.subject) == "" {
+		if !quotedSubject || quoted().FindString(a.subject) == "" {
 			rest := a.takeScope(a.text)
 			if rest != a.text && strings.HasSuffix(a.text, a.subject) && len(a.subject) > len(a.text)-len(rest) {
 				s = strings.TrimSpace(a.subject[:len(a.subject)-(len(a.text)-len(rest))])
 			}
-			s = adjunct.ReplaceAllString(s, "")
+			s = adjunct().ReplaceAllString(s, "")
 		}
 		a.flags["quoted"] = quotedSubject
-		s = regexp.MustCompile(`(?i)^(?:the|a|an|any|all|every)\s+`).ReplaceAllString(s, "")
+		s = article().ReplaceAllString(s, "")
 		a.subject = unquote(s)
 		a.command = g["v"] // what is done with it, where that was said
 		if a.kind == kindGrep && g["k"] != "" {
@@ -182,12 +181,12 @@ func (a *ask) complete(g map[string]string) {
 		}
 	case kindTopic:
 		a.scope = cleanPath(g["p"])
-		a.subject = hereabouts.ReplaceAllString(a.subject, "")
+		a.subject = hereabouts().ReplaceAllString(a.subject, "")
 	case kindSummary:
 		if p := cleanPath(g["p"]); p != "" {
 			a.subject, a.scope = p, ""
 		}
-		a.subject = cleanPath(hereabouts.ReplaceAllString(a.subject, ""))
+		a.subject = cleanPath(hereabouts().ReplaceAllString(a.subject, ""))
 	case kindFacts, kindPackages:
 		a.takeScope(a.text)
 	case kindShow:
@@ -198,17 +197,17 @@ func (a *ask) complete(g map[string]string) {
 	}
 }
 
-var countable = regexp.MustCompile(`(?i)\b(files?|lines?|loc|tests?|functions?|funcs|types?|packages?|modules?|todos?|fixmes?|directories|folders|methods|classes|structs|interfaces)\b|(文件|行|测试|函数|类型|包)`)
+var countable = lazily(`(?i)\b(files?|lines?|loc|tests?|functions?|funcs|types?|packages?|modules?|todos?|fixmes?|directories|folders|methods|classes|structs|interfaces)\b|(文件|行|测试|函数|类型|包)`)
 
 // completeCount finds what is to be counted.
 func (a *ask) completeCount(g map[string]string) {
 	if a.flags["matches"] {
-		a.subject = unquote(regexp.MustCompile(`(?i)^(?:the )?(?:word|string|text) `).ReplaceAllString(a.subject, ""))
+		a.subject = unquote(wordFor().ReplaceAllString(a.subject, ""))
 		a.takeScope(a.text)
 		return
 	}
 	rest := a.takeScope(a.text)
-	for _, w := range countable.FindAllString(rest, -1) {
+	for _, w := range countable().FindAllString(rest, -1) {
 		switch w = strings.ToLower(w); {
 		case strings.HasPrefix(w, "file") || w == "文件":
 			a.flags["files"] = true
@@ -237,7 +236,7 @@ func (a *ask) completeCount(g map[string]string) {
 	if strings.Contains(strings.ToLower(a.text), "how big") || strings.Contains(strings.ToLower(a.text), "how large") {
 		a.flags["files"], a.flags["lines"] = true, true
 	}
-	if m := regexp.MustCompile(`(?i)^how long is (?:the )?(\S+)`).FindStringSubmatch(a.text); m != nil {
+	if m := howLong().FindStringSubmatch(a.text); m != nil {
 		a.flags["lines"], a.scope = true, cleanPath(m[1])
 	}
 	for _, f := range []string{"files", "lines", "tests", "functions", "types", "packages", "marks", "testfiles"} {
@@ -246,8 +245,8 @@ func (a *ask) completeCount(g map[string]string) {
 		}
 	}
 	// Something else is to be counted: its mentions.
-	s := regexp.MustCompile(`(?i)^(?:how many|how much|count|number of)(?: the| all| of)*\s*`).ReplaceAllString(rest, "")
-	s = strings.TrimSpace(regexp.MustCompile(`(?i)\s+(?:are|is|does|do|exist)(?: there| it| they)?$`).ReplaceAllString(s, ""))
+	s := howMany().ReplaceAllString(rest, "")
+	s = strings.TrimSpace(existing().ReplaceAllString(s, ""))
 	switch {
 	case s == "":
 		a.kind = kindNone
@@ -260,8 +259,8 @@ func (a *ask) completeCount(g map[string]string) {
 
 // listed reads an explicit list of items ("a, b and c"), nil if it is none.
 func listed(s string) []string {
-	s = regexp.MustCompile(`(?i)^(?:of )?(?:the )?(?:packages?|files?|folders?|directories|names?)\s+`).ReplaceAllString(s, "")
-	items := regexp.MustCompile(`\s*(?:,\s*and\s+|,|、|\s+and\s+|和)\s*`).Split(s, -1)
+	s = listLead().ReplaceAllString(s, "")
+	items := listJoint().Split(s, -1)
 	if len(items) < 2 {
 		return nil
 	}
@@ -273,3 +272,20 @@ func listed(s string) []string {
 	}
 	return out
 }
+
+// What requests are taken apart with.
+var (
+	testScope   = lazily(`(?i)\b(?:run|test|do|are)(?: all)?(?: the| just| only)? ([\w./-]+)(?:'s)? (?:package'?s? )?(?:unit )?tests?\b`)
+	testTail    = lazily(`(?i)\b(?:tests? )?(?:for|in|of) (?:the )?([\w./-]+)(?: package| folder)?$`)
+	testScopeZh = lazily(`(?:运行|跑|执行)(?:一下|一遍)?\s*([\w./-]+)\s*(?:包|目录)?的?(?:单元)?(?:测试|单测)`)
+	testName    = lazily(`\b((?:Test|Fuzz)[A-Z_]\w*|test_\w+)\b`)
+	extension   = lazily(`\*?\.(\w{1,6})\b`)
+	markers     = lazily(`(?i)\b(TODO|FIXME|HACK|XXX)s?\b`)
+	article     = lazily(`(?i)^(?:the|a|an|any|all|every)\s+`)
+	wordFor     = lazily(`(?i)^(?:the )?(?:word|string|text) `)
+	howLong     = lazily(`(?i)^how long is (?:the )?(\S+)`)
+	howMany     = lazily(`(?i)^(?:how many|how much|count|number of)(?: the| all| of)*\s*`)
+	existing    = lazily(`(?i)\s+(?:are|is|does|do|exist)(?: there| it| they)?$`)
+	listLead    = lazily(`(?i)^(?:of )?(?:the )?(?:packages?|files?|folders?|directories|names?)\s+`)
+	listJoint   = lazily(`\s*(?:,\s*and\s+|,|、|\s+and\s+|和)\s*`)
+)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ type called struct{ key, tool, args string }
 
 // notice recognises user messages which the loop itself writes in the middle of
 // a run: they are not what the user asked.
-var notice = regexp.MustCompile(`(?i)^\W*(this is (your|the) last|last turn|you have (reached|used)|(the )?(turn|tool|token|time)s? limit|finish now|the result does not fit|no tools are available|` +
+var notice = lazily(`(?i)^\W*(this is (your|the) last|last turn|you have (reached|used)|(the )?(turn|tool|token|time)s? limit|finish now|the result does not fit|no tools are available|` +
 	`continue\W*$|(background )?(task|agent) "?[\w-]+"? .{0,40}(completed|finished|failed|stopped|cancelled|timed out)|` +
 	`(please )?(give|write|return) your (final|best))`)
 
@@ -47,7 +46,7 @@ func readConversation(req *synapse.Request) *conversation {
 		}
 		// The loop speaks between results and the next reply.
 		midRun := i > 0 && req.Messages[i-1].Role == synapse.RoleTool
-		if at >= 0 && (notice.MatchString(text) || midRun && len(req.Tools) == 0) {
+		if at >= 0 && (notice().MatchString(text) || midRun && len(req.Tools) == 0) {
 			continue
 		}
 		if at >= 0 {

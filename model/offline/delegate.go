@@ -3,7 +3,6 @@ package offline
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -57,13 +56,13 @@ func (s *session) send(text, name string, a ask) (section, string) {
 	return sec, note
 }
 
-var question = regexp.MustCompile(`(?i)^(?:what|where|who|which|how|does|do|is|are|can|when|whose)\b`)
+var question = lazily(`(?i)^(?:what|where|who|which|how|does|do|is|are|can|when|whose)\b`)
 
 // sentenceCase writes a part as a sentence of its own.
 func sentenceCase(s string) string {
 	r := []rune(s)
 	r[0] = unicode.ToUpper(r[0])
-	if question.MatchString(s) {
+	if question().MatchString(s) {
 		return string(r) + "?"
 	}
 	return string(r) + "."
@@ -117,8 +116,8 @@ func (s *session) agentNames() string {
 }
 
 var (
-	ending = regexp.MustCompile(`^Agent "([^"\n]*)" (.*)$`)
-	meta   = regexp.MustCompile(`^(Tokens|Task|Cost|Model|Turns|Report|Full report): `)
+	ending = lazily(`^Agent "([^"\n]*)" (.*)$`)
+	meta   = lazily(`^(Tokens|Task|Cost|Model|Turns|Report|Full report): `)
 )
 
 // readReport reads a task's result: how the sub-agent ended, what it used, and
@@ -127,12 +126,12 @@ func readReport(out outcome) section {
 	lines := strings.Split(strings.TrimSpace(out.text), "\n")
 	var sec section
 	i := 0
-	if m := ending.FindStringSubmatch(lines[0]); m != nil {
+	if m := ending().FindStringSubmatch(lines[0]); m != nil {
 		i = 1
 		if how := strings.TrimSuffix(m[2], "."); how != "completed" {
 			sec.left = append(sec.left, fmt.Sprintf("the agent %s %s", m[1], clip(how, 300)))
 		}
-		for i < len(lines) && (meta.MatchString(lines[i]) || strings.TrimSpace(lines[i]) == "") {
+		for i < len(lines) && (meta().MatchString(lines[i]) || strings.TrimSpace(lines[i]) == "") {
 			i++
 		}
 	} else if out.state == failed {
@@ -208,31 +207,31 @@ func (s *session) each(a ask) section {
 }
 
 var (
-	itsThing = regexp.MustCompile(`(?i)\b(?:its|their)\s+(\w[\w ]*)$`)
-	each     = regexp.MustCompile(`(?i)\b(?:it|them|each one|each|that one)\b`)
-	inIt     = regexp.MustCompile(`(?i)\b(?:it|them|its|their|each)\b`)
+	itsThing = lazily(`(?i)\b(?:its|their)\s+(\w[\w ]*)$`)
+	each     = lazily(`(?i)\b(?:it|them|each one|each|that one)\b`)
+	inIt     = lazily(`(?i)\b(?:it|them|its|their|each)\b`)
 )
 
 // about writes what is to be done for one item.
 func about(do, item string) string {
 	switch {
-	case itsThing.MatchString(do):
-		m := itsThing.FindStringSubmatchIndex(do)
+	case itsThing().MatchString(do):
+		m := itsThing().FindStringSubmatchIndex(do)
 		what := do[m[2]:m[3]]
 		joint := " of "
-		if fileThing.MatchString(what) {
+		if fileThing().MatchString(what) {
 			joint = " in "
 		}
 		return do[:m[0]] + "the " + what + joint + item
-	case each.MatchString(do):
-		return each.ReplaceAllLiteralString(do, item)
-	case regexp.MustCompile(`(?i)^(?:outline|summari[sz]e|show|read|print)$`).MatchString(do):
+	case each().MatchString(do):
+		return each().ReplaceAllLiteralString(do, item)
+	case bareVerb().MatchString(do):
 		return do + " " + item
 	}
 	return do + " in " + item
 }
 
-var fileThing = regexp.MustCompile(`(?i)\b(?:files?|lines?|tests?|todos?|functions?|types?|packages?)\b`)
+var fileThing = lazily(`(?i)\b(?:files?|lines?|tests?|todos?|functions?|types?|packages?)\b`)
 
 // itemsOf returns what "for each" goes through: what the request lists, or what
 // a look at the files finds. Without items, the section says why.
@@ -245,7 +244,7 @@ func (s *session) itemsOf(a ask) ([]string, section) {
 	sub := ask{text: "in " + a.subject, flags: map[string]bool{}}
 	rest := sub.takeScope("x " + a.subject)
 	switch {
-	case regexp.MustCompile(`\b(?:package|module|folder|director(?:y|ies)|dir)s?\b|包|目录`).MatchString(subject):
+	case folders().MatchString(subject):
 		pattern, dirs = "**/*", true
 		if strings.Contains(subject, "package") || strings.Contains(subject, "包") {
 			pattern = "**/*.go"
@@ -334,3 +333,9 @@ func (s *session) listAgents() section {
 	}
 	return sec
 }
+
+// bareVerb takes its object right behind it.
+var bareVerb = lazily(`(?i)^(?:outline|summari[sz]e|show|read|print)$`)
+
+// folders are words for what lies in a directory of its own.
+var folders = lazily(`\b(?:package|module|folder|director(?:y|ies)|dir)s?\b|包|目录`)

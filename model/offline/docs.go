@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-var packageDoc = regexp.MustCompile(`^\s*(//|/\*)\s*(Package|Command) (\w[\w-]*)`)
+var packageDoc = lazily(`^\s*(//|/\*)\s*(Package|Command) (\w[\w-]*)`)
 
 // packages answers which packages there are, each with the first sentence of
 // its doc comment.
@@ -36,7 +36,7 @@ func (s *session) packages(a ask) section {
 		if _, ok := named[dir]; !ok && !inData(h.path) && !isTest(h.path) {
 			dirs, named[dir] = append(dirs, dir), h
 		}
-		if m := packageDoc.FindStringSubmatch(h.text); m == nil || inData(h.path) || isTest(h.path) {
+		if m := packageDoc().FindStringSubmatch(h.text); m == nil || inData(h.path) || isTest(h.path) {
 			continue
 		}
 		if _, ok := doc[dir]; !ok {
@@ -135,7 +135,7 @@ func sentence(lines []hit) string {
 	return fmt.Sprintf("%s:%s: %s", lines[0].path, at, text)
 }
 
-var fullStop = regexp.MustCompile(`[.?!](\s|$)|[。？！]`)
+var fullStop = lazily(`[.?!](\s|$)|[。？！]`)
 
 // abbreviations end in a full stop that ends no sentence.
 var abbreviations = []string{"e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."}
@@ -143,7 +143,7 @@ var abbreviations = []string{"e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."}
 // sentenceEnd returns the index after the first sentence's end, 0 if it has
 // none.
 func sentenceEnd(text string) int {
-	for _, loc := range fullStop.FindAllStringIndex(text, -1) {
+	for _, loc := range fullStop().FindAllStringIndex(text, -1) {
 		end := loc[0] + len(strings.TrimSpace(text[loc[0]:loc[1]]))
 		if !slices.ContainsFunc(abbreviations, func(a string) bool { return strings.HasSuffix(text[:end], a) }) {
 			return end
@@ -152,10 +152,10 @@ func sentenceEnd(text string) int {
 	return 0
 }
 
-var commentMark = regexp.MustCompile(`^\s*(//+!?|/\*+|\*+/?|#+|--+|"""|''')\s?|\s*(\*/|"""|''')\s*$`)
+var commentMark = lazily(`^\s*(//+!?|/\*+|\*+/?|#+|--+|"""|''')\s?|\s*(\*/|"""|''')\s*$`)
 
 // bare returns a line's text without comment marks.
-func bare(l string) string { return strings.TrimSpace(commentMark.ReplaceAllString(l, "")) }
+func bare(l string) string { return strings.TrimSpace(commentMark().ReplaceAllString(l, "")) }
 
 // manifestLine quotes the line of a package's file that tells most about it.
 func manifestLine(p string, lines []hit) string {
@@ -213,9 +213,9 @@ func gist(lines []hit) []string {
 		case strings.HasPrefix(t, "```"), strings.HasPrefix(t, "~~~"):
 			fenced = !fenced
 		case fenced || t == "" || t == "---":
-		case heading.MatchString(l.text):
+		case heading().MatchString(l.text):
 			out, open = append(out, l.quote()), true
-		case open && plainText.MatchString(t):
+		case open && plainText().MatchString(t):
 			open = false
 			out = append(out, "  "+sentence(lines[i:min(i+8, len(lines))]))
 		}
@@ -224,8 +224,8 @@ func gist(lines []hit) []string {
 }
 
 var (
-	heading   = regexp.MustCompile(`^#{1,6} `)
-	plainText = regexp.MustCompile(`^[\p{L}\d"'“*_` + "`" + `(\[-]`)
+	heading   = lazily(`^#{1,6} `)
+	plainText = lazily(`^[\p{L}\d"'“*_` + "`" + `(\[-]`)
 )
 
 func (s *session) summaryOfCode(file string, lines []hit) section {
@@ -347,11 +347,11 @@ func (s *session) passagesOf(a ask, stems []string) section {
 	var last hit
 	var hits []hit
 	for _, l := range lines {
-		if heading.MatchString(l.text) {
+		if heading().MatchString(l.text) {
 			last = l
 		}
 		under[l.line] = last
-		if strings.TrimSpace(l.text) != "" && !heading.MatchString(l.text) {
+		if strings.TrimSpace(l.text) != "" && !heading().MatchString(l.text) {
 			hits = append(hits, l)
 		}
 	}

@@ -68,7 +68,7 @@ func (s *session) show(a ask) section {
 		return sec
 	}
 	if len(files) == 0 {
-		if identifier.MatchString(a.subject) {
+		if identifier().MatchString(a.subject) {
 			return s.showSymbol(a)
 		}
 		return section{lead: "no file named " + a.subject}
@@ -199,7 +199,7 @@ func (s *session) count(a ask) section {
 	}
 	if a.flags["matches"] {
 		pattern := regexp.QuoteMeta(a.subject)
-		if identifier.MatchString(a.subject) {
+		if identifier().MatchString(a.subject) {
 			pattern = `\b` + pattern + `\b`
 		}
 		ts := get(query{pattern: pattern, fold: strings.ToLower(a.subject) == a.subject})

@@ -88,12 +88,12 @@ func (s *session) quoteCommand(cmd, why, empty string) section {
 	var lines []string
 	for l := range strings.Lines(strings.TrimSpace(o.text)) {
 		l = strings.TrimRight(l, " \t\r\n")
-		if m := exitCode.FindString(l); m != "" && strings.HasPrefix(l, "[") {
+		if m := exitCode().FindString(l); m != "" && strings.HasPrefix(l, "[") {
 			continue
 		}
 		lines = append(lines, clip(strings.ReplaceAll(l, "\t", "    "), 240))
 	}
-	if len(lines) == 0 || len(lines) == 1 && remark.MatchString(lines[0]) {
+	if len(lines) == 0 || len(lines) == 1 && remark().MatchString(lines[0]) {
 		return section{lead: lead + ": " + empty}
 	}
 	return section{lead: lead, lines: head(lines, 120)}

@@ -149,20 +149,20 @@ func orDot(dir string) string {
 // ownGo matches Go files that are no tests, in the words of a glob.
 const ownGo = "**/{*[!t],*[!s]t,*[!e]st,*[!t]est,*[!_]test,t,st,est,test}.go"
 
-var shellSafe = regexp.MustCompile(`^[\w./@%+=:,-]+$`)
+var shellSafe = lazily(`^[\w./@%+=:,-]+$`)
 
 func shellQuote(s string) string {
-	if shellSafe.MatchString(s) && !strings.HasPrefix(s, "-") {
+	if shellSafe().MatchString(s) && !strings.HasPrefix(s, "-") {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-var leftOut = regexp.MustCompile(`\[?(\d+) more(?: \w+)? left out(?:, (\d+) files? among)?`)
+var leftOut = lazily(`\[?(\d+) more(?: \w+)? left out(?:, (\d+) files? among)?`)
 
 // more returns how many results, and files, a tool says it left out.
 func more(text string) (results, files int) {
-	if m := leftOut.FindStringSubmatch(text); m != nil {
+	if m := leftOut().FindStringSubmatch(text); m != nil {
 		return atoi(m[1]), atoi(m[2])
 	}
 	return 0, 0
@@ -269,7 +269,7 @@ func outlineFor(e string) (string, bool) {
 	return p, ok
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)?$`)
+var identifier = lazily(`^[A-Za-z_$][\w$]*(?:\.[A-Za-z_]\w*)?$`)
 
 // splitName takes "pkg.Name" or "Type.Method" apart.
 func splitName(s string) (qualifier, base string) {

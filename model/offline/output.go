@@ -3,7 +3,6 @@ package offline
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,14 +22,14 @@ func (h hit) quote() string {
 }
 
 var (
-	plainHit   = regexp.MustCompile(`^([^:\s][^:]*?):(\d+):(.*)$`)
-	contextHit = regexp.MustCompile(`^([^:\s][^:]*?)-(\d+)-(.*)$`)
-	groupedHit = regexp.MustCompile(`^\s*(\d+)(\t|→|\||:|-)(.*)$`)
-	header     = regexp.MustCompile(`^[^\s:][^:]*\.?[\w]+:?$`)
-	countLine  = regexp.MustCompile(`^([^:\s][^:]*?):\s*(\d+)$`)
-	countFirst = regexp.MustCompile(`^\s*(\d+)\s+(\S.*)$`)
+	plainHit   = lazily(`^([^:\s][^:]*?):(\d+):(.*)$`)
+	contextHit = lazily(`^([^:\s][^:]*?)-(\d+)-(.*)$`)
+	groupedHit = lazily(`^\s*(\d+)(\t|→|\||:|-)(.*)$`)
+	header     = lazily(`^[^\s:][^:]*\.?[\w]+:?$`)
+	countLine  = lazily(`^([^:\s][^:]*?):\s*(\d+)$`)
+	countFirst = lazily(`^\s*(\d+)\s+(\S.*)$`)
 	// remark is a line that a tool adds about its result.
-	remark = regexp.MustCompile(`(?i)^\s*[\[(…]|^\s*(no (files?|match(es)?|results?)|found \d|\d+ (more|matches|files|lines)|showing|truncated|total|note:|warning:|there (is|are)|nothing|only)\b|\.\.\.|…`)
+	remark = lazily(`(?i)^\s*[\[(…]|^\s*(no (files?|match(es)?|results?)|found \d|\d+ (more|matches|files|lines)|showing|truncated|total|note:|warning:|there (is|are)|nothing|only)\b|\.\.\.|…`)
 )
 
 // readHits reads the result of a search: "path:12:text" lines, or a path with
@@ -40,19 +39,19 @@ func readHits(text string) []hit {
 	under := ""
 	for l := range strings.Lines(text) {
 		l = strings.TrimRight(l, "\r\n")
-		if m := groupedHit.FindStringSubmatch(l); m != nil && under != "" {
+		if m := groupedHit().FindStringSubmatch(l); m != nil && under != "" {
 			out = append(out, hit{path: under, line: atoi(m[1]), text: oneBlank(m[3], m[2]), near: m[2] == "-"})
 			continue
 		}
-		if m := plainHit.FindStringSubmatch(l); m != nil {
+		if m := plainHit().FindStringSubmatch(l); m != nil {
 			out = append(out, hit{path: showPath(m[1]), line: atoi(m[2]), text: oneBlank(m[3], ":")})
 			continue
 		}
-		if m := contextHit.FindStringSubmatch(l); m != nil {
+		if m := contextHit().FindStringSubmatch(l); m != nil {
 			out = append(out, hit{path: showPath(m[1]), line: atoi(m[2]), text: m[3], near: true})
 			continue
 		}
-		if header.MatchString(l) && !remark.MatchString(l) {
+		if header().MatchString(l) && !remark().MatchString(l) {
 			under = showPath(strings.TrimSuffix(l, ":"))
 		}
 	}
@@ -73,7 +72,7 @@ func readPaths(text string) []string {
 	seen := map[string]bool{}
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
-		if l == "" || remark.MatchString(l) || strings.HasSuffix(l, ":") || strings.Contains(l, ": ") {
+		if l == "" || remark().MatchString(l) || strings.HasSuffix(l, ":") || strings.Contains(l, ": ") {
 			continue
 		}
 		if p := showPath(l); p != "" && !seen[p] {
@@ -95,16 +94,16 @@ func readTallies(text string) []tally {
 	var out []tally
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
-		if m := countLine.FindStringSubmatch(l); m != nil {
+		if m := countLine().FindStringSubmatch(l); m != nil {
 			out = append(out, tally{showPath(m[1]), atoi(m[2])})
-		} else if m := countFirst.FindStringSubmatch(l); m != nil && !remark.MatchString(l) && strings.ContainsAny(m[2], "./") {
+		} else if m := countFirst().FindStringSubmatch(l); m != nil && !remark().MatchString(l) && strings.ContainsAny(m[2], "./") {
 			out = append(out, tally{showPath(m[2]), atoi(m[1])})
 		}
 	}
 	return out
 }
 
-var numbered = regexp.MustCompile(`^\s*(\d+)(?:\t|→|\| ?|: ?)(.*)$`)
+var numbered = lazily(`^\s*(\d+)(?:\t|→|\| ?|: ?)(.*)$`)
 
 // readLines reads a file's lines as a tool numbers them; lines without numbers
 // are counted from the first line asked for.
@@ -114,7 +113,7 @@ func readLines(file, text string, from int) []hit {
 	last := 0
 	for _, l := range lines {
 		l = strings.TrimRight(l, "\r")
-		if m := numbered.FindStringSubmatch(l); m != nil && atoi(m[1]) > last {
+		if m := numbered().FindStringSubmatch(l); m != nil && atoi(m[1]) > last {
 			last = atoi(m[1])
 			out = append(out, hit{path: file, line: last, text: m[2]})
 		}
@@ -135,7 +134,7 @@ func partial(text string) string {
 	for i := max(0, len(lines)-3); i < len(lines); i++ {
 		low := strings.ToLower(lines[i])
 		for _, w := range []string{"truncated", "more match", "more file", "more line", "limit reached", "first ", "… "} {
-			if strings.Contains(low, w) && remark.MatchString(lines[i]) && !plainHit.MatchString(lines[i]) {
+			if strings.Contains(low, w) && remark().MatchString(lines[i]) && !plainHit().MatchString(lines[i]) {
 				return strings.TrimSpace(lines[i])
 			}
 		}
@@ -150,9 +149,9 @@ func showPath(p string) string {
 
 func ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
 
-var testFile = regexp.MustCompile(`(_test\.(go|py|rs|c|cc)|(^|/)test_[^/]*\.py|\.(test|spec)\.[jt]sx?|Tests?\.java)$|(^|/)(\w*tests?|__tests__|testdata|spec)/`)
+var testFile = lazily(`(_test\.(go|py|rs|c|cc)|(^|/)test_[^/]*\.py|\.(test|spec)\.[jt]sx?|Tests?\.java)$|(^|/)(\w*tests?|__tests__|testdata|spec)/`)
 
-func isTest(p string) bool { return testFile.MatchString(p) }
+func isTest(p string) bool { return testFile().MatchString(p) }
 
 // inData reports whether a file is sample data or somebody else's code.
 func inData(p string) bool {

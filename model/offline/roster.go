@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,7 +13,7 @@ type agent struct {
 	tools []string
 }
 
-var agentLine = regexp.MustCompile(`(?m)^- (.+?): (.*) \(Tools: ([^()\n]*)\)\s*$`)
+var agentLine = lazily(`(?m)^- (.+?): (.*) \(Tools: ([^()\n]*)\)\s*$`)
 
 // roster reads the agents that the task tool's text offers.
 func roster(task *offer) []agent {
@@ -22,7 +21,7 @@ func roster(task *offer) []agent {
 		return nil
 	}
 	var out []agent
-	for _, m := range agentLine.FindAllStringSubmatch(task.def.Description, -1) {
+	for _, m := range agentLine().FindAllStringSubmatch(task.def.Description, -1) {
 		a := agent{name: m[1], about: m[2]}
 		for t := range strings.SplitSeq(m[3], ",") {
 			a.tools = append(a.tools, strings.TrimSpace(t))

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -160,14 +159,14 @@ func stopped(outs ...outcome) (section, bool) {
 	return section{}, false
 }
 
-var wantsJSON = regexp.MustCompile(`(?is)(final|last|your) (message|answer|reply|result|response)[^.\n]{0,80}\bJSON\b|output schema|JSON Schema`)
+var wantsJSON = lazily(`(?is)(final|last|your) (message|answer|reply|result|response)[^.\n]{0,80}\bJSON\b|output schema|JSON Schema`)
 
 // run decides what this turn says or calls.
 func (s *session) run() reply {
 	if s.conv.request == "" {
 		return reply{refusal: "There is no request to serve."}
 	}
-	if wantsJSON.MatchString(s.system) {
+	if wantsJSON().MatchString(s.system) {
 		return reply{refusal: "The answer has to be JSON of a given form, which takes a model that understands the question."}
 	}
 	if s.final {
@@ -235,7 +234,7 @@ func able(a ask) bool { return a.kind != kindNone && a.kind != kindRefuse }
 
 // carry gives a request that says "it" what the request before was about.
 func (s *session) carry(parts []part) []part {
-	if len(s.conv.earlier) == 0 || !pronoun.MatchString(parts[0].text) {
+	if len(s.conv.earlier) == 0 || !pronoun().MatchString(parts[0].text) {
 		return parts
 	}
 	before := split(s.conv.earlier[len(s.conv.earlier)-1], nil).parts

@@ -32,31 +32,31 @@ const (
 const howToReport = "How to report:"
 
 var (
-	listItem    = regexp.MustCompile(`^\s*(?:\d{1,2}[.)、]|[-*•])\s+(.*)$`)
-	inlineItem  = regexp.MustCompile(`(?:^|[\s,;:])\(?\d{1,2}[.)]\s+`)
-	inParallel  = regexp.MustCompile(`(?i)^(?:please\s+)?(?:do (?:this|these|the following) )?(?:in parallel|concurrently|at the same time|simultaneously|(?:请)?(?:同时|并行)(?:地)?(?:执行|完成|处理)?)\s*[,:，：]?\s*`)
-	endParallel = regexp.MustCompile(`(?i)[,，]?\s*(?:all )?(?:in parallel|concurrently|at the same time)\s*[.!]?$`)
-	polite      = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|ok|okay|now|also|first|finally|lastly|next|and|then)\b[,\s]*|` +
+	listItem    = lazily(`^\s*(?:\d{1,2}[.)、]|[-*•])\s+(.*)$`)
+	inlineItem  = lazily(`(?:^|[\s,;:])\(?\d{1,2}[.)]\s+`)
+	inParallel  = lazily(`(?i)^(?:please\s+)?(?:do (?:this|these|the following) )?(?:in parallel|concurrently|at the same time|simultaneously|(?:请)?(?:同时|并行)(?:地)?(?:执行|完成|处理)?)\s*[,:，：]?\s*`)
+	endParallel = lazily(`(?i)[,，]?\s*(?:all )?(?:in parallel|concurrently|at the same time)\s*[.!]?$`)
+	polite      = lazily(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|ok|okay|now|also|first|finally|lastly|next|and|then)\b[,\s]*|` +
 		`(?:can|could|would|will) you (?:please )?|i(?:'d| would) like (?:you )?to (?:know )?|i (?:want|need) (?:you )?to (?:know )?|(?:tell|show) me (?:about )?(?:what|which|where|who|how)\b|let me know\s+|tell me\s+|give me\s+|` +
 		`(?:请你|请|麻烦|帮我|帮忙|给我|我想知道|告诉我|首先|最后|另外)[,，]?\s*)`)
-	stages  = regexp.MustCompile(`(?i)\s*[,;，；。.]?\s*(?:\b(?:and then|after that|then)\b,?|然后|接着|之后再)\s*`)
-	breaks  = regexp.MustCompile(`[;；\n]+|[。？！]\s*|[.?!]\s+`)
-	commas  = regexp.MustCompile(`(?i)\s*,\s*(?:and|&)\s+|\s*[，、,]\s*(?:并且?|以及|同时)\s*|\s*[,，、]\s*|\s+(?:and|&)\s+|(?:以及|并且|并)`)
-	starter = regexp.MustCompile(`(?i)^(?:please |also )?(?:list|find|count|show|run|search|grep|look|locate|outline|summari[sz]e|describe|read|print|open|display|quote|check|execute|tell|ask|have|use|get|` +
+	stages  = lazily(`(?i)\s*[,;，；。.]?\s*(?:\b(?:and then|after that|then)\b,?|然后|接着|之后再)\s*`)
+	breaks  = lazily(`[;；\n]+|[。？！]\s*|[.?!]\s+`)
+	commas  = lazily(`(?i)\s*,\s*(?:and|&)\s+|\s*[，、,]\s*(?:并且?|以及|同时)\s*|\s*[,，、]\s*|\s+(?:and|&)\s+|(?:以及|并且|并)`)
+	starter = lazily(`(?i)^(?:please |also )?(?:list|find|count|show|run|search|grep|look|locate|outline|summari[sz]e|describe|read|print|open|display|quote|check|execute|tell|ask|have|use|get|` +
 		`what(?:'s)?|where(?:'s)?|who|which|how|does|do|is|are|write|fix|explain|translate|refactor|implement|add|review|report)\b|^(?:` +
 		`让|叫|列出|查找|搜索|统计|数|显示|打开|运行|执行|跑|总结|概述|谁|哪|查看|找|解释|翻译|写|修复)`)
-	backRef = regexp.MustCompile(`(?i)^(?:what|which|how|who|where)\b.*\b(?:each|they|them|its|their)\b`)
-	pronoun = regexp.MustCompile(`(?i)\b(?:it|them)\b`)
-	toAgent = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)^(?:use|using|with|via)\s+(?:the\s+)?@?["'` + "`" + `]?([\w][\w-]*(?: [\w-]+)?)["'` + "`" + `]?\s+(?:sub-?)?agent\s*(?:to|for|and|,|:)\s*(.+)$`),
-		regexp.MustCompile(`(?i)^(?:ask|tell|have|let|get)\s+(?:the\s+)?@?["'` + "`" + `]?([\w][\w-]*)["'` + "`" + `]?\s+(?:(?:sub-?)?agent\s+)?(?:to\s+)?(.+)$`),
-		regexp.MustCompile(`(?i)^delegate\s+to\s+(?:the\s+)?@?([\w][\w-]*)(?:\s+(?:sub-?)?agent)?\s*[:,]?\s*(?:to\s+)?(.+)$`),
-		regexp.MustCompile(`^@([\w][\w-]*)[,:]?\s+(.+)$`),
-		regexp.MustCompile(`^(?:让|请|叫|用|使用|派)\s*@?([\w][\w-]*|\p{Han}{1,8}?)\s*(?:子代理|代理|agent)?\s*(?:去|来|帮忙|，)?\s*((?:运行|查|搜|列|统计|总结|找|跑|显示|执行|数|看|分析|审查).+)$`),
+	backRef = lazily(`(?i)^(?:what|which|how|who|where)\b.*\b(?:each|they|them|its|their)\b`)
+	pronoun = lazily(`(?i)\b(?:it|them)\b`)
+	toAgent = []func() *regexp.Regexp{
+		lazily(`(?i)^(?:use|using|with|via)\s+(?:the\s+)?@?["'` + "`" + `]?([\w][\w-]*(?: [\w-]+)?)["'` + "`" + `]?\s+(?:sub-?)?agent\s*(?:to|for|and|,|:)\s*(.+)$`),
+		lazily(`(?i)^(?:ask|tell|have|let|get)\s+(?:the\s+)?@?["'` + "`" + `]?([\w][\w-]*)["'` + "`" + `]?\s+(?:(?:sub-?)?agent\s+)?(?:to\s+)?(.+)$`),
+		lazily(`(?i)^delegate\s+to\s+(?:the\s+)?@?([\w][\w-]*)(?:\s+(?:sub-?)?agent)?\s*[:,]?\s*(?:to\s+)?(.+)$`),
+		lazily(`^@([\w][\w-]*)[,:]?\s+(.+)$`),
+		lazily(`^(?:让|请|叫|用|使用|派)\s*@?([\w][\w-]*|\p{Han}{1,8}?)\s*(?:子代理|代理|agent)?\s*(?:去|来|帮忙|，)?\s*((?:运行|查|搜|列|统计|总结|找|跑|显示|执行|数|看|分析|审查).+)$`),
 	}
-	forEach = regexp.MustCompile(`(?i)^\s*(?:please )?for (?:each|every|all)\b|^\s*对(?:于)?(?:每|所有)`)
-	holder  = regexp.MustCompile("\x01.\x02")
-	quoted  = regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|「[^」\n]+」")
+	forEach = lazily(`(?i)^\s*(?:please )?for (?:each|every|all)\b|^\s*对(?:于)?(?:每|所有)`)
+	holder  = lazily("\x01.\x02")
+	quoted  = lazily("`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|「[^」\n]+」")
 )
 
 // split takes a message apart. names are the agents that can be asked.
@@ -65,12 +65,12 @@ func split(message string, names []string) request {
 	text := dropReport(message)
 	// What is quoted is one word: it may hold any separator.
 	var held []string
-	text = quoted.ReplaceAllStringFunc(text, func(q string) string {
+	text = quoted().ReplaceAllStringFunc(text, func(q string) string {
 		held = append(held, q)
 		return "\x01" + string(rune(0xE000+len(held)%0x1000)) + "\x02"
 	})
 	restore := func(s string) string {
-		return holder.ReplaceAllStringFunc(s, func(h string) string {
+		return holder().ReplaceAllStringFunc(s, func(h string) string {
 			i := int([]rune(h)[1]) - 0xE000
 			if i < 1 || i > len(held) {
 				return ""
@@ -84,20 +84,20 @@ func split(message string, names []string) request {
 
 	stage := 0
 	for _, block := range blocks(text) {
-		if m := inParallel.FindString(block); m != "" && len(m) < len(block) {
+		if m := inParallel().FindString(block); m != "" && len(m) < len(block) {
 			r.parallel, block = true, block[len(m):]
-		} else if inParallel.FindString(block+" ") != "" && strings.TrimSpace(inParallel.ReplaceAllString(block, "")) == "" {
+		} else if inParallel().FindString(block+" ") != "" && strings.TrimSpace(inParallel().ReplaceAllString(block, "")) == "" {
 			r.parallel = true
 			continue
 		}
-		if loc := endParallel.FindStringIndex(block); loc != nil && loc[0] > 0 {
+		if loc := endParallel().FindStringIndex(block); loc != nil && loc[0] > 0 {
 			r.parallel, block = true, block[:loc[0]]
 		}
-		for i, leg := range stages.Split(block, -1) {
+		for i, leg := range stages().Split(block, -1) {
 			if i > 0 && strings.TrimSpace(leg) != "" && len(r.parts) > 0 {
 				stage++
 			}
-			for _, sentence := range breaks.Split(leg, -1) {
+			for _, sentence := range breaks().Split(leg, -1) {
 				for _, clause := range clauses(sentence) {
 					clause = tidy(restore(clause))
 					if clause == "" {
@@ -139,9 +139,9 @@ func blocks(text string) []string {
 	var out []string
 	lines := strings.Split(text, "\n")
 	if len(lines) == 1 {
-		if items := inlineItem.FindAllStringIndex(text, -1); len(items) > 1 {
+		if items := inlineItem().FindAllStringIndex(text, -1); len(items) > 1 {
 			lead := strings.TrimSpace(text[:items[0][0]])
-			if lead != "" && inParallel.MatchString(lead) {
+			if lead != "" && inParallel().MatchString(lead) {
 				out = append(out, strings.TrimRight(lead, " :,"))
 			}
 			for i, at := range items {
@@ -155,14 +155,14 @@ func blocks(text string) []string {
 		}
 	}
 	for i, line := range lines {
-		if m := listItem.FindStringSubmatch(line); m != nil {
+		if m := listItem().FindStringSubmatch(line); m != nil {
 			out = append(out, m[1])
 			continue
 		}
 		line = strings.TrimSpace(line)
 		leads := strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：")
 		if leads && i+1 < len(lines) {
-			if m := inParallel.FindString(line + " "); m != "" {
+			if m := inParallel().FindString(line + " "); m != "" {
 				line = strings.TrimSpace(m)
 			} else {
 				continue
@@ -185,14 +185,14 @@ func clauses(sentence string) []string {
 	rest := sentence
 	from := 0
 	for {
-		loc := commas.FindStringIndex(rest[from:])
+		loc := commas().FindStringIndex(rest[from:])
 		if loc == nil {
 			break
 		}
 		head, tail := rest[:from+loc[0]], rest[from+loc[1]:]
 		// The start of the tail decides; looking at all of it each time would
 		// make long lists slow.
-		if strings.TrimSpace(head) != "" && starter.MatchString(tail[:min(len(tail), 32)]) && !backRef.MatchString(tail) && !eachClause(head) {
+		if strings.TrimSpace(head) != "" && starter().MatchString(tail[:min(len(tail), 32)]) && !backRef().MatchString(tail) && !eachClause(head) {
 			out = append(out, head)
 			rest, from = tail, 0
 			continue
@@ -204,14 +204,14 @@ func clauses(sentence string) []string {
 
 // eachClause reports whether a clause only says for what the next one is done.
 func eachClause(head string) bool {
-	return forEach.MatchString(head) && !strings.Contains(head, ":")
+	return forEach().MatchString(head) && !strings.Contains(head, ":")
 }
 
 // tidy takes politeness and punctuation off a clause.
 func tidy(s string) string {
 	s = strings.TrimSpace(s)
 	for range 6 {
-		m := polite.FindString(s)
+		m := polite().FindString(s)
 		if m == "" {
 			break
 		}
@@ -235,7 +235,7 @@ func tidy(s string) string {
 // addressee returns the agent that a clause asks to do something, and what.
 func addressee(clause string, names []string) (agent, rest string) {
 	for i, re := range toAgent {
-		m := re.FindStringSubmatch(clause)
+		m := re().FindStringSubmatch(clause)
 		if m == nil {
 			continue
 		}
@@ -253,7 +253,7 @@ func addressee(clause string, names []string) (agent, rest string) {
 
 // resolve puts what the clause before was about in the place of a pronoun.
 func resolve(clause, before string) string {
-	if !pronoun.MatchString(clause) {
+	if !pronoun().MatchString(clause) {
 		return clause
 	}
 	prev := understand(before)
@@ -261,7 +261,7 @@ func resolve(clause, before string) string {
 		return clause
 	}
 	done := false
-	return pronoun.ReplaceAllStringFunc(clause, func(p string) string {
+	return pronoun().ReplaceAllStringFunc(clause, func(p string) string {
 		if done {
 			return p
 		}

@@ -3,7 +3,6 @@ package offline
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -147,9 +146,9 @@ func refused(o outcome) bool {
 }
 
 var (
-	exitCode = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: (?:code|status|with(?: code| status)?))?:? ?(\d+)`)
-	failMark = regexp.MustCompile(`^\s*--- FAIL|^FAIL\b|^panic:|^\s*\S+\.\w+:\d+(:\d+)?: |^E\s|^FAILED|^ERROR|^error(\[|:)|^test .* FAILED|^\s*[✕×●]|AssertionError|^\S+Error: |^make: \*\*\*|undefined: |\[build failed\]|thread '.*' panicked|not ok `)
-	passMark = regexp.MustCompile(`^ok\s|^PASS\b|^=+ .*(passed|failed|error).* =+$|^\d+ (passed|failed)|^test result: |^Tests?:\s|^Tests run: |^# (pass|fail) |^\?\s|no test files|^Ran \d+ tests?|^OK\b`)
+	exitCode = lazily(`(?i)\bexit(?:ed)?(?: (?:code|status|with(?: code| status)?))?:? ?(\d+)`)
+	failMark = lazily(`^\s*--- FAIL|^FAIL\b|^panic:|^\s*\S+\.\w+:\d+(:\d+)?: |^E\s|^FAILED|^ERROR|^error(\[|:)|^test .* FAILED|^\s*[✕×●]|AssertionError|^\S+Error: |^make: \*\*\*|undefined: |\[build failed\]|thread '.*' panicked|not ok `)
+	passMark = lazily(`^ok\s|^PASS\b|^=+ .*(passed|failed|error).* =+$|^\d+ (passed|failed)|^test result: |^Tests?:\s|^Tests run: |^# (pass|fail) |^\?\s|no test files|^Ran \d+ tests?|^OK\b`)
 )
 
 // testReport quotes the lines of a test run that say how it went.
@@ -158,10 +157,10 @@ func testReport(cmd, file string, o outcome) section {
 	for l := range strings.Lines(o.text) {
 		l = strings.TrimRight(l, " \t\r\n")
 		switch {
-		case strings.TrimSpace(l) == "", strings.HasPrefix(l, "[") && exitCode.MatchString(l):
-		case failMark.MatchString(l):
+		case strings.TrimSpace(l) == "", strings.HasPrefix(l, "[") && exitCode().MatchString(l):
+		case failMark().MatchString(l):
 			fails = append(fails, l)
-		case passMark.MatchString(l):
+		case passMark().MatchString(l):
 			passes = append(passes, l)
 		default:
 			rest = append(rest, l)
@@ -205,12 +204,12 @@ func tail(lines []string, n int) []string {
 func exitOf(o outcome) (int, bool) {
 	lines := strings.Split(strings.TrimSpace(o.text), "\n")
 	for i := len(lines) - 1; i >= max(0, len(lines)-4); i-- {
-		if m := exitCode.FindStringSubmatch(lines[i]); m != nil && len(lines[i]) < 160 {
+		if m := exitCode().FindStringSubmatch(lines[i]); m != nil && len(lines[i]) < 160 {
 			return atoi(m[1]), true
 		}
 	}
 	for i := range min(3, len(lines)) {
-		if m := exitCode.FindStringSubmatch(lines[i]); m != nil && len(lines[i]) < 100 {
+		if m := exitCode().FindStringSubmatch(lines[i]); m != nil && len(lines[i]) < 100 {
 			return atoi(m[1]), true
 		}
 	}
@@ -271,7 +270,7 @@ func authority(p string) int {
 // testsOf answers which tests cover something: those named after it, and those
 // in files named after it.
 func (s *session) testsOf(a ask) section {
-	topic := cleanPath(regexp.MustCompile(`(?i)\s+(?:package|code|tool|module|function|folder)$`).ReplaceAllString(a.subject, ""))
+	topic := cleanPath(kindTail().ReplaceAllString(a.subject, ""))
 	ws := words(topic)
 	if len(ws) == 0 {
 		return undone("it does not say of what")
@@ -312,3 +311,6 @@ func (s *session) testsOf(a ask) section {
 		lines: append(quotes(hits, 30), noted(named, inFile, inDir)...),
 	}
 }
+
+// kindTail is a word that says what a name stands for.
+var kindTail = lazily(`(?i)\s+(?:package|code|tool|module|function|folder)$`)

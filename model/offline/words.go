@@ -2,7 +2,9 @@ package offline
 
 import (
 	"math"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -138,6 +140,12 @@ func rank(query []string, docs [][]string) []float64 {
 		}
 	}
 	return scores
+}
+
+// lazily returns a regular expression that is compiled when it is first asked
+// for: the package is part of every command, and most never need its rules.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
 // clip shortens a line to n runes.
