@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -94,6 +93,7 @@ Without a command it starts a conversation. With -p it answers one prompt.`,
 	root.AddCommand(
 		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
 	)
+	a.registerCompletions(root)
 	return root
 }
 

@@ -213,14 +213,19 @@ func (r *runView) figures(now time.Time) string {
 }
 
 func count(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return number(n) + " " + what
+}
+
+// number writes a count that is not negative, with commas.
+func number(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	if n != 1 {
-		what += "s"
-	}
-	return s + " " + what
+	return s
 }
 
 func seconds(d time.Duration) string {
