@@ -196,6 +196,26 @@ func TestKeyStaysOutOfErrors(t *testing.T) {
 	}
 }
 
+// A conversation goes to the host that the user named, and no other.
+func TestRedirect(t *testing.T) {
+	elsewhere := serve(t, always(answer{body: okStream}))
+	s := serve(t, always(answer{status: 307, header: map[string]string{"Location": elsewhere.URL + "/v1/chat/completions"}}))
+	_, err := collect(t, s.open(remote.Config{APIKey: "k"}), hello())
+	wantKind(t, err, synapse.ErrorMalformed)
+	if requests, _ := elsewhere.seen(); len(requests) != 0 {
+		t.Errorf("%d requests went elsewhere", len(requests))
+	}
+	same := serve(t, func(n int) answer {
+		if n == 0 {
+			return answer{status: 308, header: map[string]string{"Location": "/v2/chat/completions"}}
+		}
+		return answer{body: okStream}
+	})
+	if r, err := collect(t, same.open(remote.Config{}), hello()); err != nil || r.Message.Text() != "ok" {
+		t.Errorf("on the same host: %+v, %v", r, err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	tests := []struct {
 		name string

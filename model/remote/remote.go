@@ -153,12 +153,18 @@ func parseBase(s string) (*url.URL, error) {
 
 // newClient returns a client whose pool keeps a connection for every child of
 // a wide fan-out, and which never asks for compression: a compressed stream
-// arrives in lumps.
+// arrives in lumps. It follows no redirect to another host: the conversation
+// and the headers are for the one that the user named.
 func newClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 64
 	t.DisableCompression = true
-	return &http.Client{Transport: t}
+	return &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if req.URL.Host != via[0].URL.Host || len(via) > 5 {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
 }
 
 // loopback reports whether a URL's host is this machine.
