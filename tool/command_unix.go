@@ -22,7 +22,8 @@ const markName = "SYNAPSE_COMMAND"
 // A group is the processes that a command starts. The shell leads a session of
 // its own, so that it has no terminal to ask a question on, and a process
 // group. Where the system lets us look (Linux), processes that have left the
-// group are found by a mark in their environment.
+// group are found by a mark in their environment; out of reach stays only what
+// leaves the session and clears its environment too.
 type group struct {
 	pid  int
 	mark string
