@@ -24,7 +24,7 @@ func (a *app) agentsCommand() *cobra.Command {
 		Use:   "agents",
 		Short: "List, explain, check and write agent definitions",
 		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, args []string) error { return usagef("say what to do: see `%s --help`", cmd.CommandPath()) },
+		RunE:  group,
 	}
 	c.AddCommand(
 		a.agentsListCommand(), a.agentsShowCommand(), a.agentsExplainCommand(), a.agentsValidateCommand(), a.agentsNewCommand(),
@@ -255,7 +255,7 @@ come from; which permission rules judge its calls; and what is odd about it.
 Without a name, or with "main", it explains the main agent.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("%s takes one NAME; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
+				return usagef("`%s` takes one NAME; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},
@@ -422,4 +422,3 @@ func onOff(on bool) string {
 	}
 	return "off"
 }
-

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/synapse-agents/synapse/host"
 )
@@ -85,16 +87,48 @@ Without a command it starts a conversation. With -p it answers one prompt.`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see `%s --help`", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	a.flags.register(root.PersistentFlags())
 	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this prompt and exit")
 	root.AddCommand(
 		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = noArgs, group
+		case "help":
+			c.Run, c.RunE = nil, func(cmd *cobra.Command, args []string) error { return help(root, args) }
+		}
+	}
 	a.registerCompletions(root)
 	return root
+}
+
+// group is what a command does that only holds others.
+func group(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("`%s` takes a command: %s; see `%s --help`", cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
+}
+
+// help prints the help of the command that the arguments name.
+func help(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if len(rest) > 0 && cmd.HasSubCommands() {
+		return noArgs(cmd, rest)
+	}
+	cmd.InitDefaultHelpFlag()
+	return cmd.Help()
 }
 
 // open assembles the host for a command.
@@ -153,21 +187,66 @@ func withSignals(ctx context.Context) (context.Context, func()) {
 
 // noArgs refuses arguments as a usage error.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		msg := fmt.Sprintf("unknown command %q", args[0])
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			msg += fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
-		}
-		return usagef("%s; see `%s --help`", msg, cmd.CommandPath())
+	switch {
+	case len(args) == 0:
+		return nil
+	case !cmd.HasSubCommands():
+		return usagef("`%s` takes no arguments, but there is %q; see `%s --help`", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
-	return nil
+	return usagef("unknown command %q%s; see `%s --help`", args[0], didYouMean(cmd, args[0]), cmd.CommandPath())
+}
+
+// didYouMean names the sub-commands that a word comes near to.
+func didYouMean(cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = 2 // cobra's own, which it sets only for the root
+	near := cmd.SuggestionsFor(word)
+	if len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+}
+
+// flagError is the usage error for a flag that can't be read.
+func flagError(cmd *cobra.Command, err error) error {
+	near := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		flags := &cobra.Command{} // borrowed for its sense of what is near
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				flags.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
+			}
+		})
+		near = didYouMean(flags, "--"+unknown.GetSpecifiedName())
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		name := invalid.GetFlag().Name
+		return usagef("--%s %q: want %s; see `%s --help`", name, invalid.GetValue(), takes(invalid.GetFlag()), cmd.CommandPath())
+	}
+	return usagef("%v%s; see `%s --help`", err, near, cmd.CommandPath())
+}
+
+// takes says what a flag's value must be.
+func takes(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "int", "int64":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a duration, such as 90s or 10m"
+	}
+	return "a " + f.Value.Type()
 }
 
 // exactArgs wants the arguments that names names, as a usage error.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return usagef("%s takes %s; see `%s --help`", cmd.CommandPath(), strings.Join(names, " and "), cmd.CommandPath())
+			return usagef("`%s` takes %s; see `%s --help`", cmd.CommandPath(), strings.Join(names, " and "), cmd.CommandPath())
 		}
 		return nil
 	}

@@ -16,7 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Show the settings and where each was set",
 		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, args []string) error { return usagef("say what to do: see `%s --help`", cmd.CommandPath()) },
+		RunE:  group,
 	}
 	var asJSON bool
 	show := &cobra.Command{
@@ -122,7 +122,7 @@ directory. Without DIR it is the workspace's.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usagef("%s takes one DIR; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
+				return usagef("`%s` takes one DIR; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
 			case list && (revoke || len(args) > 0):
 				return usagef("--list goes alone")
 			case asJSON && !list:

@@ -22,7 +22,7 @@ func (a *app) traceCommand() *cobra.Command {
 		Long: `Shows the journal: every request with the runs it caused. ID is a trace's id, the
 beginning of one that no other has, or "last".`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return usagef("say what to do: see `%s --help`", cmd.CommandPath()) },
+		RunE: group,
 	}
 	c.AddCommand(a.traceListCommand(), a.traceShowCommand(), a.traceExportCommand())
 	return c

@@ -18,12 +18,12 @@ import (
 // checkedFile is one entry of `agents validate --json`: a definition, or a file
 // that holds none.
 type checkedFile struct {
-	Path        string       `json:"path"`
-	Loads       bool         `json:"loads"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Tools       []string     `json:"tools"` // null: the field names none
-	Model       string       `json:"model"` // as written
+	Path        string              `json:"path"`
+	Loads       bool                `json:"loads"`
+	Name        string              `json:"name"`
+	Description string              `json:"description"`
+	Tools       []string            `json:"tools"` // null: the field names none
+	Model       string              `json:"model"` // as written
 	Diagnostics []checkedDiagnostic `json:"diagnostics"`
 }
 
@@ -49,7 +49,7 @@ do not count.`,
   synapse agents validate reviewer.md --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s takes files and directories; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
+				return usagef("`%s` takes files and directories; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
 			}
 			return nil
 		},
@@ -267,4 +267,3 @@ func readLinesOf(path string) []string {
 	text := strings.TrimPrefix(strings.ToValidUTF8(string(data), "\uFFFD"), "\uFEFF")
 	return strings.Split(text, "\n")
 }
-
