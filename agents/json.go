@@ -70,6 +70,7 @@ func ParseJSON(file string, data []byte, opt ParseOptions) ([]*Definition, []Dia
 		d, more := parseEntry(file, agents.Content[i], agents.Content[i+1], &opt)
 		defs, diags = append(defs, d), append(diags, more...)
 	}
+	sortDiagnostics(diags)
 	return defs, diags
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -169,19 +168,18 @@ func (e *jsonError) Error() string { return e.msg }
 // parseJSONTree reads JSON to the tree that YAML is read to, so that one table
 // of fields serves both.
 func parseJSONTree(data []byte) (*yaml.Node, error) {
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil { // it finds the place of a fault exactly
+		fault := &jsonError{int64(len(data)), "the text ends too soon"}
+		var syn *json.SyntaxError
+		if errors.As(err, &syn) && !strings.Contains(syn.Error(), "unexpected end") {
+			fault = &jsonError{max(syn.Offset-1, 0), syn.Error()}
+		}
+		return nil, fault
+	}
 	p := &jsonTree{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	p.dec.UseNumber()
-	root, err := p.value(0)
-	if err != nil {
-		return nil, p.fault(err)
-	}
-	if _, err := p.dec.Token(); err != io.EOF {
-		if err == nil {
-			err = errors.New("text follows the value")
-		}
-		return nil, p.fault(err)
-	}
-	return root, nil
+	return p.value(0)
 }
 
 type jsonTree struct {
@@ -192,23 +190,6 @@ type jsonTree struct {
 	offset, start int
 	line          int
 	nodes         int
-}
-
-func (p *jsonTree) fault(err error) error {
-	var e *jsonError
-	if errors.As(err, &e) {
-		return e
-	}
-	at := p.dec.InputOffset()
-	var syn *json.SyntaxError
-	if errors.As(err, &syn) && syn.Offset > 0 {
-		at = syn.Offset - 1
-	}
-	msg := strings.TrimPrefix(err.Error(), "json: ")
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		msg, at = "the text ends too soon", int64(len(p.data))
-	}
-	return &jsonError{at, msg}
 }
 
 // place sets where a node stands: at the first byte of its token.
