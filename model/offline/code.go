@@ -149,10 +149,7 @@ func (s *session) locate(a ask) section {
 		}
 	}
 	if len(main) == 0 {
-		for _, w := range weak {
-			main = append(main, w)
-		}
-		weak = nil
+		main, weak = weak, nil
 	}
 	if a.command != "" {
 		weak = append(weak, stem(strings.ToLower(a.command)))

