@@ -36,6 +36,7 @@ const (
 	kindEach     kind = "for each"
 	kindTool     kind = "tool"
 	kindAgents   kind = "agents"
+	kindTools    kind = "tools"
 )
 
 // hints are words that descriptions of fitting agents tend to have.
@@ -77,7 +78,7 @@ func (a ask) needs() role {
 	switch a.kind {
 	case kindTest, kindGit, kindCommand:
 		return roleExec
-	case kindRefuse, kindNone, kindHelp, kindTool, kindEach, kindAgents:
+	case kindRefuse, kindNone, kindHelp, kindTool, kindEach, kindAgents, kindTools:
 		return ""
 	}
 	return roleSearch
@@ -105,6 +106,7 @@ func en(k kind, re string, flags ...string) rule {
 var rulebook = []rule{
 	en(kindHelp, `help|hello|hi|what can you do(?: for me)?|who are you|what are you|how can you help(?: me)?|你好|帮助|你能做什么|你会什么|你是谁`),
 	en(kindAgents, `(?:which|what|list|show)(?: the| all)?(?: available)? (?:sub-?)?agents?(?: are there| are available| do you have| exist| can you use)?|有哪些(?:子)?代理|列出(?:所有)?(?:子)?代理`),
+	en(kindTools, `(?:which|what) tools (?:can you (?:use|call)|do you have|are (?:offered|available)(?: to you)?)|(?:list|show)(?: me)? (?:your|the|all)(?: available)? tools(?: you have)?|(?:你)?有哪些工具`),
 	en(kindEach, `for (?:each|every|all)(?: of)?(?: the)? (?P<x>.+?)(?:\s*[,:]\s*|\s+)(?P<y>(?:list|find|count|show|run|search|outline|summari[sz]e|print|quote|say|tell|report|display|describe|check|what|who|where)\b.+)`),
 	en(kindEach, `(?P<y>(?:list|find|count|show|run|search|outline|summari[sz]e|print|quote|display)\b.+?) (?:for|of|in) (?:each|every)(?: of)?(?: the)? (?P<x>.+)`),
 	en(kindEach, `对(?:于)?(?:每个|每一个|所有)\s*(?P<x>.+?)\s*[,，:：]?\s*(?P<y>(?:列出|查找|统计|显示|总结|运行|搜索|概述).+)`),
@@ -136,7 +138,7 @@ var rulebook = []rule{
 
 	en(kindPackages, `(?:list|show|describe|print|outline|summari[sz]e|quote|find|give)(?: me)?(?: all)?(?: of)?(?: the)?(?: go| python| rust| js)? ?(?:packages|modules|crates)\b.*|(?:what|which)(?: are)?(?: the| go| python)* (?:packages|modules|crates)\b.*|what (?:does|is) each (?:package|module|folder|directory|crate)\b.*|(?:what is|show|describe|explain)?(?: me)?(?: the)?(?: overall| package| directory| folder| high.level)? ?(?:structure|layout|architecture)(?: of (?:this|the) (?:project|repo(?:sitory)?|code(?:base)?))?|how is (?:this|the) (?:project|repo(?:sitory)?|code(?:base)?) (?:organi[sz]ed|structured|laid out)|.*(?:有哪些|列出|所有)的?\s*(?:go\s*)?(?:包|模块).*|(?:项目|代码)(?:的)?(?:结构|架构).*`),
 
-	en(kindFacts, `(?:what|which)(?: is| are)?(?: the| this| its)? ?.*\blicen[cs]e\b.*|under (?:what|which) licen[cs]e.*|(?:show|find)(?: me)? the licen[cs]e|.*许可证.*`, "license"),
+	en(kindFacts, `(?:what|which|where)(?: is| are)?(?: the| this| its)? ?.*\blicen[cs]e\b.*|under (?:what|which) licen[cs]e.*|(?:show|find)(?: me)? the licen[cs]e|.*许可证.*`, "license"),
 	en(kindFacts, `(?:what|which|list|show|find)(?: me)?(?: are)?(?: all)?(?: the| its| this| direct)* (?:dependencies|deps|requirements|third.party (?:libraries|modules|packages))\b.*|what does (?:it|this (?:project|repo|module)|the project) depend on|.*依赖.*`, "deps"),
 	en(kindFacts, `(?:what|which)(?: is the| minimum)*(?: version of)? (?:go|python|node|rust|java)(?: version| release)?(?: is| does| do)?.*(?:need|require|use|version|supported|written).*|(?:what|which) (?:minimum )?(?:go|python|node|rust) version\b.*|.*(?:go|python|node)\s*版本.*`, "version"),
 	en(kindFacts, `(?:what|which) (?:is the )?(?:module|import) (?:path|name)\b.*|what is the (?:name of the )?module(?: called)?`, "module"),
@@ -149,16 +151,17 @@ var rulebook = []rule{
 
 	en(kindTopic, `what (?:does|do)(?: the)? (?P<p>[\w./-]+(?:\.md)?|docs?|documentation|readme|spec)(?: (?:file|document|docs?))? (?:say|says|state|specify|tell(?: us)?|mention|write)(?: about| on)(?: the)? `+name+`|what is (?:said|written)(?: about| on)(?: the)? `+strings.Replace(name, "<x>", "<x2>", 1)+` in(?: the)? (?P<p2>[\w./-]+)|quote what(?: the)? (?P<p3>[\w./-]+) says (?:about|on)(?: the)? (?P<x3>.+?)|(?:find|quote|show)(?: me)?(?: what| the (?:section|part|passages?))?(?: is said)? (?:about|on)(?: the)? (?P<x4>.+?) in(?: the)? (?P<p4>[\w/-]+\.md|readme|spec|docs)|(?P<p5>[\w./-]+)\s*(?:里|中|文档)?\s*(?:关于|对)\s*(?P<x5>.+?)\s*(?:说了什么|怎么说|的(?:说明|内容|规定))`),
 
-	en(kindSummary, `(?:summari[sz]e|sum up|give (?:me )?a summary of|summary of|overview of|give (?:me )?an overview of|describe)(?: the)?(?: file| package| document| contents? of)? ?`+name+`|what is (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library)(?: about| for)?|what(?:'s| is) (?P<p>[\w./-]+\.(?:md|txt|rst)) about|what does (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library) do|(?:总结|概述|概括|介绍)(?:一下)?\s*(?P<x2>.*?)|这个?(?:项目|仓库)是(?:什么|做什么的|干什么的).*`),
+	en(kindSummary, `(?:summari[sz]e|sum up|(?:give (?:me )?)?(?:an? |the )?(?:short |brief )?(?:summary|overview) of|describe)(?: the)?(?: file| package| document| contents? of)? ?`+name+`|what is (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library)(?: about| for)?|what(?:'s| is) (?P<p>[\w./-]+\.(?:md|txt|rst)) about|what does (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library) do|(?:总结|概述|概括|介绍)(?:一下)?\s*(?P<x2>.*?)|这个?(?:项目|仓库)是(?:什么|做什么的|干什么的).*`),
+	en(kindSummary, `what (?:is|does)(?: the)? (?P<x>[\w./-]+) (?:package|file|folder|directory|module|script)(?: for| do| about)?|what(?: is|'s)(?: the)? (?:package|file|folder|module) (?P<x2>[\w./-]+)(?: for| about)?|what (?:does|do)(?: the)?(?: package| file| folder)? (?P<x3>[\w.-]+/[\w./-]+|[\w-]+\.(?:go|py|js|ts|rs|java|c|h|md)) do|what(?: is|'s)(?: there)? in(?: the)? (?P<x4>[\w./-]+)(?: package| folder| directory| module)|about(?: the)? (?P<x5>[\w./-]+)(?: package| folder| directory| module| file)|(?P<x6>[\w./-]+)\s*(?:包|目录|文件)(?:是)?(?:做什么|干什么|什么)(?:的|用的)?`),
 
 	en(kindDefine, `(?:where|in which file|in what file|which file)(?: is| are| does|'s)?(?: the)?(?: `+noun+`)? ?`+name+`(?: `+noun+`)? (?:get |gets |being )?(?:defined|declared|implemented|located|live|come from|coded|(?P<v>written|handled|created|set|built|computed|calculated|checked|enforced|parsed|decided|read|loaded|stored|kept|registered|compiled|resolved|started|run|executed|validated|retried|counted|limited|merged|streamed|encoded|decoded|sent|rendered|printed))(?: in.*)?|(?:find |show |locate |give )?(?:me )?(?:the )?(?:definition|declaration|implementation|source)(?: of| for)(?: the)?(?: `+noun+`)? `+strings.Replace(name, "<x>", "<x2>", 1)+`|(?:find|locate)(?: the)? `+noun+` (?P<x3>\S+)|(?:which|what) (?:file|package)s? (?:defines?|declares?|implements?|contains? the definition of|holds?|has)(?: the)?(?: `+noun+`)? (?P<x4>.+?)|where is the (?:code|implementation|logic) (?:for|of|that (?:does|handles|implements))(?: the)? (?P<x5>.+?)|(?:where is|find|locate)(?: the)? (?P<x6>\S+) `+noun+`|(?P<x7>.+?)\s*(?:是)?在(?:哪里|哪儿|哪个文件|什么地方)(?:里|中)?(?:被)?(?:定义|实现|声明)的?|(?:哪里|哪个文件)(?:定义|实现|声明)了?\s*(?P<x8>.+?)|(?:查找|找到|找)\s*(?P<x9>\S+)\s*的?(?:定义|实现)`),
-	en(kindOutline, `(?:outline|give (?:me )?an outline of|list the outline of|(?:show|list|print)(?: me)? the (?:outline|structure|headings|sections|table of contents|symbols) (?:of|in))(?: the)?(?: file| package)? `+name+`|(?:what|which|list|show|find)(?: me)?(?: are)?(?: all)?(?: of)?(?: the)? ?(?P<v>exported |public )?(?P<k>functions?|funcs|types?|methods?|classes|structs?|interfaces?|symbols?|definitions?|identifiers?|headings|sections|constants?|names)(?: are| is)?(?: there| defined| declared| exported| exist)? (?:in|of|from|by)(?: the)?(?: file| package| module| document)? (?P<x2>.+?)|what (?:does|is)(?: the)?(?: package| file| module)? (?P<x3>[\w./-]+)(?: package| file| module)? (?P<e>export|define|declare|contain)s?|what is in(?: the)? (?P<x4>\S+)(?: package| file)?|(?:public |exported )?api of(?: the)?(?: package)? (?P<x5>\S+)(?: package)?|(?P<x6>[\w./-]+)\s*(?:里|中)?(?:有|定义了)(?:哪些|什么)(?:函数|类型|方法|类|标题|章节)|(?:列出|概览)\s*(?P<x7>[\w./-]+)\s*(?:的|里的|中的)(?:函数|类型|大纲|结构|标题|定义)`),
+	en(kindOutline, `(?:outline|give (?:me )?an outline of|list the outline of|(?:show|list|print)(?: me)? the (?:outline|structure|headings|sections|table of contents|symbols) (?:of|in))(?: the)?(?: file| package)? `+name+`|(?:what|which|list|show|find)(?: me)?(?: are)?(?: all)?(?: of)?(?: the)? ?(?P<v>exported |public )?(?P<k>functions?|funcs|types?|methods?|classes|structs?|interfaces?|symbols?|definitions?|identifiers?|headings|sections|constants?|names)(?: are| is)?(?: there| defined| declared| exported| exist)? (?:in|of|from|by)(?: the)?(?: file| package| module| document)? (?P<x2>.+?)|what (?:does|is)(?: the)?(?: package| file| module)? (?P<x3>[\w./-]+)(?: package| file| module)? (?P<e>export|define|declare|contain)s?|what is in(?: the)? (?P<x4>\S+)(?: package| file)?|(?:public |exported )?api of(?: the)?(?: package)? (?P<x5>\S+)(?: package)?|(?P<x6>[\w./-]+)\s*(?:包|文件|目录)?(?:里|中|下)?(?:有|定义了)(?:哪些|什么)(?:函数|类型|方法|类|标题|章节)|(?:列出|概览)\s*(?P<x7>[\w./-]+)\s*(?:的|里的|中的)(?:函数|类型|大纲|结构|标题|定义)`),
 
 	en(kindShow, `(?:show|read|print|cat|open|display|view|quote|see)(?: me)?(?: the)?(?: first (?P<f>\d+))? ?lines?(?: (?P<n>\d+)\s*(?:-|–|to|through|and)\s*(?P<m>\d+)| (?P<n2>\d+))?(?: of| from| in)(?: the)?(?: file)? `+name+`|(?:show|read|print|cat|open|display|view|quote|see|what is in|what's in)(?: me)?(?: the)?(?: file| contents? of(?: the)?(?: file)?)? ?(?P<x2>[\w./-]*\.\w+|readme|license|makefile|changelog|spec)(?:(?::| lines? )(?P<n3>\d+)(?:\s*(?:-|–|to)\s*(?P<m3>\d+))?)?(?: file)?|(?:显示|打开|读取?|查看|看看)\s*(?:文件)?\s*(?P<x3>[\w./-]+)\s*(?:的)?(?:第)?\s*(?:(?P<n4>\d+)\s*(?:-|到|至|~)\s*(?P<m4>\d+)\s*行)?(?:的内容|文件)?`),
 	en(kindShow, `(?:show|print|display|view|read|quote|see)(?: me)?(?: the)?(?: (?:body|code|source) of(?: the)?)?(?: `+noun+`) (?P<x>\S+)|(?:show|print|display)(?: me)?(?: the)? (?P<x2>\S+) `+noun+`|(?:show|print|display|quote)(?: me)?(?: the)? (?:code|source|body) of (?P<x3>\S+)`, "symbol"),
 
-	en(kindList, `(?:list|show|find|print|display|get|give)(?: me)?(?: all)?(?: of)?(?: the)? ?(?P<k>.*?)\b(?:files?|folders?|director(?:y|ies)|tree)\b(?: (?:in|under|inside|of|from|within)(?: the)? (?P<p>\S+)(?: (?:folder|directory|package))?)?|(?:what|which) (?P<k2>.*?)files?(?: are| exist)?(?: there)?(?: (?:in|under|inside)(?: the)? (?P<p2>\S+)(?: (?:folder|directory|package))?)?|(?:list|ls) (?P<p3>\S+/\S*)|(?:列出|显示|查找|找出?)(?:所有|全部)?的?\s*(?P<k3>\S*?)\s*(?:的)?文件|(?:有哪些|哪些)\s*(?P<k4>\S*?)\s*文件|(?P<p4>[\w./-]+)\s*(?:目录|文件夹)?(?:下|里|中)有(?:哪些|什么)文件`),
-	en(kindFile, `(?:where (?:is|are|can i find)|find|locate|look for)(?: the)?(?: files?)?(?: (?:named|called))? ?(?P<x>["`+"`"+`]?[\w*./-]+\.[\w*]+["`+"`"+`]?|readme|makefile|dockerfile|license|changelog)(?: file)?|(?:where is|find|locate)(?: the)? (?P<x2>\S+) file|(?:find|locate)(?: the)? files? (?:named|called|matching) (?P<x3>\S+)|(?P<x4>[\w.-]+\.\w+)\s*(?:文件)?在(?:哪里|哪儿)`),
+	en(kindList, `(?:list|show|find|print|display|get|give)(?: me)?(?: all)?(?: of)?(?: the)? ?(?P<k>.*?)\b(?:files?|folders?|director(?:y|ies)|tree)\b(?: (?:in|under|inside|of|from|within)(?: the)? (?P<p>\S+)(?: (?:folder|directory|package))?)?|(?:what|which) (?P<k2>.*?)files?(?: are| exist)?(?: there)?(?: (?:in|under|inside)(?: the)? (?P<p2>\S+)(?: (?:folder|directory|package))?)?|(?:list|ls) (?P<p3>\S+/\S*)|(?:列出|显示|查找|找出?)(?:所有|全部)?的?\s*(?P<k3>\S*?)\s*(?:的)?文件|(?:有哪些|哪些)\s*(?P<k4>\S*?)\s*文件|(?P<p4>[\w./-]+)\s*(?:目录|文件夹|包)?(?:下|里|中|内)?有(?:哪些|什么)文件|列出\s*(?P<p5>[\w./-]+)\s*(?:目录|文件夹|包)?(?:下|里|中|内)?的?(?:所有|全部)?\s*(?P<k5>\w*)\s*文件`),
+	en(kindFile, `(?:where (?:is|are|can i find|do i find)|find|locate|look for)(?: the)?(?: files?)?(?: (?:named|called))? ?(?P<x>["`+"`"+`]?[\w*./-]+\.[\w*]+["`+"`"+`]?|readme|makefile|dockerfile|license|changelog)(?: file)?|(?:where is|find|locate)(?: the)? (?P<x2>\S+) file|(?:find|locate)(?: the)? files? (?:named|called|matching) (?P<x3>\S+)|(?P<x4>[\w.-]+\.\w+)\s*(?:文件)?在(?:哪里|哪儿)`),
 	en(kindGrep, `(?:search|grep|look|scan)(?: the (?:code|repo(?:sitory)?|project|files?|docs?))?(?: for)?(?: the)?(?: (?:word|string|text|pattern|phrase))? `+name+`|(?:find|list|show|quote)(?: me)?(?: all)?(?: of)?(?: the)? (?:occurrences?|mentions?|matches|lines|appearances|instances)(?: of| for| with| containing| matching| that (?:contain|mention|match))(?: the)?(?: (?:word|string|text))? (?P<x2>.+?)|(?:which|what|find|list)(?: all)?(?: the)? (?P<k>\S+ )?(?:files?|lines?|places?|docs?)(?: that)? (?:mentions?|contains?|match(?:es)?|includes?|has|have|with|containing|mentioning)(?: the)?(?: (?:word|string|text))? (?P<x3>.+?)|where is (?P<x4>.+?) (?:mentioned|documented|described|discussed)|(?:搜索|查找|检索|搜)(?:一下)?\s*(?P<x5>.+?)|哪些文件(?:包含|提到)了?\s*(?P<x6>.+?)`),
 	en(kindDefine, `(?:find|locate|where(?: is|'s))(?: the)?(?: code (?:for|of))? `+name+`|(?P<x2>[\w.]+)\s*在哪(?:里|儿)?`, "loose"),
 	en(kindDefine, "(?:what (?:is|are|does)(?: an?| the)?(?: "+noun+")? (?P<x>`[^`]+`|[A-Za-z]+(?:[A-Z_]\\w+|\\.\\w+)|[\\w.]+\\(\\))(?: do| mean| for| "+noun+")?|(?:doc(?:umentation)?s?|doc comment) (?:of|for) (?P<x2>[\\w.]+))", "doc"),
@@ -172,6 +175,7 @@ func understand(text string) ask {
 	if len(text) > maxPart {
 		return a
 	}
+	text = direct(text)
 	for _, r := range rulebook {
 		m := r.re().FindStringSubmatch(text)
 		if m == nil {
@@ -193,6 +197,13 @@ func understand(text string) ask {
 		return a
 	}
 	return a
+}
+
+var indirect = lazily(`(?i)^(where|who|what|how)(?: the)? (.+?) (is|are) (defined|declared|implemented|used|called|located|referenced|for|about)$`)
+
+// direct turns an indirect question ("where X is defined") around.
+func direct(text string) string {
+	return indirect().ReplaceAllString(text, "$1 $3 $2 $4")
 }
 
 // groups returns the named groups, digits at the end of a name left out: x2 is

@@ -427,6 +427,7 @@ func (s *session) grep(a ask) section {
 	}
 	hits := byOwnFirst(under(readHits(out.text), a.scope))
 	if a.kind == kindMarks {
+		hits = slices.DeleteFunc(hits, func(h hit) bool { return inString(h.text, a.subject) })
 		own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) })
 		sec := section{lead: fmt.Sprintf("%s in %s", count(len(own), what), count(distinctFiles(own), "file"))}
 		if n := len(hits) - len(own); n > 0 {
@@ -434,6 +435,7 @@ func (s *session) grep(a ask) section {
 				sec.lead = "no " + what + " in the project's own files"
 			}
 			sec.lead += fmt.Sprintf("; %d in sample data", n)
+			hits = hits[:min(len(hits), len(own)+5)] // what samples hold is nobody's work
 		}
 		sec.lines = append(quotes(hits, 60), noted(out)...)
 		return sec
@@ -445,6 +447,19 @@ func (s *session) grep(a ask) section {
 		lead:  fmt.Sprintf("“%s”: %s in %s", what, count(len(hits), "line"), count(distinctFiles(hits), "file")),
 		lines: append(quotes(hits, 60), noted(out)...),
 	}
+}
+
+// inString reports whether a marker stands in a string rather than a comment:
+// after a quote that is still open.
+func inString(l, marker string) bool {
+	at := len(l)
+	for m := range strings.SplitSeq(marker, "|") {
+		if i := strings.Index(l, m); i >= 0 {
+			at = min(at, i)
+		}
+	}
+	head := strings.ReplaceAll(l[:at], `\"`, "")
+	return strings.Count(head, `"`)%2 == 1 || strings.Count(head, "`")%2 == 1
 }
 
 // outline lists the definitions, or headings, of a file or package.

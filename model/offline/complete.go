@@ -50,12 +50,12 @@ func languageOf(phrase string) (language, bool) {
 var (
 	// inPath is a place at the end of a request; only what looks like a path,
 	// or is called one, counts.
-	inPath = lazily("(?i)\\s*\\b(?:in|under|inside|within|of|from|across)\\s+(?:the\\s+)?[\"'`]?([\\w.-]*/[\\w./-]*|\\.)[\"'`]?(?:\\s+(?:package|folder|directory|dir|module|tree|files?))?\\s*$" +
-		"|\\s*\\b(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?[\"'`]?([\\w.-]+)[\"'`]?\\s+(?:package|folder|directory|dir|module)\\s*$" +
-		"|\\s*\\b(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?(?:package|folder|directory|dir)\\s+[\"'`]?([\\w./-]+)[\"'`]?\\s*$" +
-		"|\\s*\\b(?:in|under|inside|within)\\s+[\"'`]?([\\w-]+|[\\w-]+\\.\\w{1,4})[\"'`]?\\s*$")
-	hereabouts = lazily(`(?i)\s*\b(?:in|of|from|across|throughout|for|to|under)\s+(?:the|this|our|my|that|its)\s+(?:whole |entire |current )?(?:repo(?:sitory)?|project|code ?base|code|workspace|source(?: code)?|tree|clone|files?)\s*$|\s+(?:are )?(?:there|here)\s*$|\s+in (?:total|all)\s*$|\s+(?:in|across) (?:all|every) (?:the )?(?:files?|packages?)\s*$|\s+and (?:where|quote|say|show|list)\b.*$`)
-	langTail   = lazily(`(?i)\s*\bin\s+(?:the\s+)?(\S+)(?:\s+(?:code|files?|sources?))?\s*$`)
+	inPath = lazily("(?i)\\s+(?:in|under|inside|within|of|from|across)\\s+(?:the\\s+)?[\"'`]?([\\w.-]*/[\\w./-]*|\\.)[\"'`]?(?:\\s+(?:package|folder|directory|dir|module|tree|files?))?\\s*$" +
+		"|\\s+(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?[\"'`]?([\\w.-]+)[\"'`]?\\s+(?:package|folder|directory|dir|module)\\s*$" +
+		"|\\s+(?:in|under|inside|within|of|from)\\s+(?:the\\s+)?(?:package|folder|directory|dir)\\s+[\"'`]?([\\w./-]+)[\"'`]?\\s*$" +
+		"|\\s+(?:in|under|inside|within)\\s+[\"'`]?([\\w-]+|[\\w-]+\\.\\w{1,4})[\"'`]?\\s*$")
+	hereabouts = lazily(`(?i)\s+(?:in|of|from|across|throughout|for|to|under)\s+(?:the|this|our|my|that|its)\s+(?:whole |entire |current )?(?:repo(?:sitory)?|project|code ?base|code|workspace|source(?: code)?|tree|clone|files?)\s*$|\s+(?:are )?(?:there|here)\s*$|\s+in (?:total|all)\s*$|\s+(?:in|across) (?:all|every) (?:the )?(?:files?|packages?)\s*$|\s+and (?:where|quote|say|show|list)\b.*$`)
+	langTail   = lazily(`(?i)\s+in\s+(?:the\s+)?(\S+)(?:\s+(?:code|files?|sources?))?\s*$`)
 	adjunct    = lazily(`(?i)\s+(?:with|including|together with|and quote|along with|by)\s+(?:their|its|the|a|all|path|line|file)\b.*$`)
 )
 
@@ -128,6 +128,11 @@ func (a *ask) complete(g map[string]string) {
 		}
 		a.flags["exported"] = g["v"] != "" || g["e"] == "export"
 		a.command = strings.ToLower(strings.TrimSuffix(g["k"], "s"))
+		for zh, en := range map[string]string{"函数": "function", "类型": "type", "方法": "method", "标题": "heading", "章节": "section"} {
+			if a.command == "" && strings.HasSuffix(a.text, zh) {
+				a.command = en
+			}
+		}
 	case kindList:
 		a.takeScope(a.text)
 		k := g["k"]
@@ -207,6 +212,9 @@ func (a *ask) completeCount(g map[string]string) {
 		return
 	}
 	rest := a.takeScope(a.text)
+	if m := owner().FindStringSubmatchIndex(rest); m != nil && a.scope == "" {
+		a.scope, rest = cleanPath(rest[m[2]:m[3]]), rest[:m[0]]
+	}
 	for _, w := range countable().FindAllString(rest, -1) {
 		switch w = strings.ToLower(w); {
 		case strings.HasPrefix(w, "file") || w == "文件":
@@ -232,6 +240,12 @@ func (a *ask) completeCount(g map[string]string) {
 	}
 	if l, ok := languageOf(rest); ok {
 		a.exts, a.lang = l.exts, l.label
+	} else if ofCode().MatchString(rest) {
+		a.exts, a.lang = sourceExts, "source"
+	}
+	if a.flags["packages"] && len(a.flags) == 1 && !dirWords().MatchString(rest) {
+		a.kind = kindPackages
+		return
 	}
 	if strings.Contains(strings.ToLower(a.text), "how big") || strings.Contains(strings.ToLower(a.text), "how large") {
 		a.flags["files"], a.flags["lines"] = true, true
@@ -285,6 +299,9 @@ var (
 	wordFor     = lazily(`(?i)^(?:the )?(?:word|string|text) `)
 	howLong     = lazily(`(?i)^how long is (?:the )?(\S+)`)
 	howMany     = lazily(`(?i)^(?:how many|how much|count|number of)(?: the| all| of)*\s*`)
+	owner       = lazily(`(?i)\s+(?:does|do|has|have)\s+(?:the\s+)?(?:package\s+|file\s+)?([\w./-]+)(?:\s+(?:package|folder|directory|module|file))?\s*(?:have|has|contain|hold)$`)
+	ofCode      = lazily(`(?i)\bof (?:source )?code\b|\bloc\b|代码`)
+	dirWords    = lazily(`(?i)director|folder`)
 	existing    = lazily(`(?i)\s+(?:are|is|does|do|exist)(?: there| it| they)?$`)
 	listLead    = lazily(`(?i)^(?:of )?(?:the )?(?:packages?|files?|folders?|directories|names?)\s+`)
 	listJoint   = lazily(`\s*(?:,\s*and\s+|,|、|\s+and\s+|和)\s*`)

@@ -175,6 +175,10 @@ func (s *session) summary(a ask) section {
 	switch strings.ToLower(target) {
 	case "", "this", "it", "architecture", "structure":
 		target = "README"
+	default:
+		if folderWord().MatchString(a.text) && ext(target) == "" {
+			return s.summaryOfPackage(target)
+		}
 	}
 	files, sec, stop := s.resolve(target)
 	if stop {
@@ -223,6 +227,12 @@ func gist(lines []hit) []string {
 	return out
 }
 
+// folderWord says that a name is a folder's.
+var folderWord = lazily(`(?i)\b(?:package|folder|director(?:y|ies)|module)\b|包|目录`)
+
+// opening is the line before which a file's own comment stands.
+var opening = lazily(`^(package|import|from|use) `)
+
 var (
 	heading   = lazily(`^#{1,6} `)
 	plainText = lazily(`^[\p{L}\d"'“*_` + "`" + `(\[-]`)
@@ -240,7 +250,7 @@ func (s *session) summaryOfCode(file string, lines []hit) section {
 			sec.lines = append(sec.lines, sentence(lines[i:min(i+8, len(lines))]))
 			break
 		}
-		if i > 20 || re.MatchString(l.text) {
+		if i > 20 || re.MatchString(l.text) || opening().MatchString(l.text) {
 			break
 		}
 	}

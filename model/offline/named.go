@@ -5,6 +5,22 @@ import (
 	"strings"
 )
 
+// listTools quotes what the request offers.
+func (s *session) listTools() section {
+	if s.final || len(s.box.names) == 0 {
+		return section{lead: "no tools are offered"}
+	}
+	sec := section{lead: count(len(s.box.names), "tool") + " offered, each with the first line of its description"}
+	for _, n := range s.box.names {
+		text := firstLine(s.box.offers[n].def.Description)
+		if i := sentenceEnd(text); i > 0 {
+			text = text[:i]
+		}
+		sec.lines = append(sec.lines, n+": "+clip(text, 200))
+	}
+	return sec
+}
+
 // namedTool calls a tool that the request names, and quotes what it returns.
 func (s *session) namedTool(a ask) section {
 	name, w := a.subject, want{}

@@ -203,7 +203,7 @@ func (s *session) run() reply {
 		}
 		var got []section
 		switch {
-		case fanOut && (p.agent != "" || able(asks[i]) && asks[i].kind != kindHelp && asks[i].kind != kindAgents):
+		case fanOut && (p.agent != "" || able(asks[i]) && !aboutItself(asks[i].kind)):
 			got, plan = s.delegate(p, asks[i], plan)
 		default:
 			got = []section{s.serve(asks[i])}
@@ -228,6 +228,9 @@ func (s *session) run() reply {
 	}
 	return reply{text: compose(fewRefusals(sections, req.passed))}
 }
+
+// aboutItself reports whether only the agent that is asked can answer.
+func aboutItself(k kind) bool { return k == kindHelp || k == kindAgents || k == kindTools }
 
 // able reports whether a part is one that rules serve.
 func able(a ask) bool { return a.kind != kindNone && a.kind != kindRefuse }
@@ -290,6 +293,8 @@ func (s *session) serve(a ask) section {
 		return section{lead: ability, lines: []string{wayOut}}
 	case kindAgents:
 		return s.listAgents()
+	case kindTools:
+		return s.listTools()
 	case kindList:
 		return s.listFiles(a)
 	case kindFile:
