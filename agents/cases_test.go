@@ -88,6 +88,14 @@ func TestFaultsOfOthers(t *testing.T) {
 			"rules, badly indented": head + "permissions:\n  Bash:\n   - rm\n  x\n---\nbody\n",
 			"a mode that is none":   head + "mode: readonly\n---\nbody\n",
 			"tools below the end":   head + "\ntext\n\ntools: [Read]\n",
+			"a quote never closed":  "---\nname: a\ndescription: \"d\ntools: [Read]\ncolor: blue\"\n---\nbody\n",
+			"no blank":              head + "tools:[Read]\n---\nbody\n",
+			"no blank, lenient":     "---\nname: a\ndescription: d: e\ntools:[Read]\n---\nbody\n",
+			"a full-width colon":    head + "tools：[Read]\n---\nbody\n",
+			"an equals sign":        head + "disallowed_tools = Bash\n---\nbody\n",
+			"indented by mistake":   head + " tools: [Read]\n---\nbody\n",
+			"under another field":   head + "model:\n  tools: [Read]\n---\nbody\n",
+			"between two rules":     head + "---\ntools: [Read]\n---\nbody\n",
 		} {
 			d, diags := parse(text)
 			if name == "an anchor that is not" {

@@ -51,7 +51,7 @@ type CodeInfo struct {
 
 var codeTable = []CodeInfo{
 	{CodeBadName, Error, "The name holds “..”, a control character or an invisible one, or is longer than 64 characters."},
-	{CodeBadRestriction, Error, "A field that restricts the agent has a value that can't be read. A restriction that can't be read never becomes “everything”, so the definition is disabled."},
+	{CodeBadRestriction, Error, "A field that restricts the agent has a value that can't be read, or a line looks like such a field and is none. A restriction that can't be read never becomes “everything”, so the definition is disabled."},
 	{CodeBadSchema, Warn, "The output_schema is no JSON Schema, or its file can't be read. The field is dropped."},
 	{CodeBadValue, Warn, "A field that restricts nothing has a value that can't be read. The field is dropped."},
 	{CodeBodyTwice, Warn, "A Markdown file has both a body and the field system_prompt. The body is used."},

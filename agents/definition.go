@@ -3,6 +3,14 @@
 // layer, into a [Registry]: the only place that knows which agents there are.
 // What is wrong with a file is told by [Diagnostic] values; one bad file never
 // stops the rest.
+//
+// A file is read as leniently as can be, with one exception: a field that takes
+// something away from the agent and can't be read disables the definition. So
+// does a line that looks like such a field and is none. The presets are files
+// in the native format too, embedded.
+//
+// [Parse] and [ParseJSON] are pure; [LoadDir], [LoadFile], [Seed] and the
+// functions for the user's switch do I/O, below the paths they are given.
 package agents
 
 import (

@@ -11,6 +11,8 @@ type document struct {
 	first  int      // the file's line on which head begins, from 1
 	indent int      // how many characters were taken off the head's lines
 	body   string   // trimmed
+	// bodyLine is the file's line on which body begins.
+	bodyLine int
 
 	open    Pos    // of the opening "---"
 	skipped string // what stands before it, for people; "" when nothing does
@@ -49,6 +51,7 @@ func splitDocument(src source) (document, bool) {
 	if fence != "" {
 		body = dropFence(body, fence)
 	}
+	d.bodyLine = d.first + next
 	d.setBody(body)
 	return d, true
 }
@@ -63,6 +66,7 @@ func (d *document) setBody(lines []string) {
 			break
 		}
 		body = rest
+		d.bodyLine++
 	}
 	d.body = body
 }
@@ -225,6 +229,7 @@ func (d *document) endAtText() {
 	}
 	d.odd, d.oddLine = "nowhere", d.first+max(end-1, 0)
 	d.head = d.head[:end]
+	d.bodyLine = d.first + end
 	d.setBody(append(append([]string{}, rest...), "---", "", d.body))
 }
 

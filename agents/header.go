@@ -62,7 +62,7 @@ func parseHeader(src source, doc *document) (*header, []Diagnostic) {
 		}
 		if h.root != nil {
 			shift(h.root, doc.first-1, doc.indent)
-			return h, nil
+			return h, swallowed(src, doc, h.root, false)
 		}
 	}
 	// What can't be read as a whole is read entry by entry.
@@ -107,7 +107,7 @@ func parseHeader(src source, doc *document) (*header, []Diagnostic) {
 		d.Message = fmt.Sprintf("the frontmatter is not valid YAML (%s); it was read field by field", why)
 		d.Hint = "see that line and the one above it"
 	}
-	return h, []Diagnostic{d}
+	return h, append([]Diagnostic{d}, swallowed(src, doc, h.root, true)...)
 }
 
 // structure counts the characters that can begin a node.

@@ -194,10 +194,24 @@ func (r *reader) readField(f *field, sets []set) {
 	// The field's own name comes before its other spellings.
 	first := max(slices.IndexFunc(sets, func(s set) bool { return s.exact }), 0)
 	r.d.Lines[f.name] = sets[first].key.Line
+	if v := sets[first].value; !f.restricts && v.Kind == yaml.MappingNode && f.name != "output_schema" {
+		r.misplaced(v)
+	}
 	r.failed(f.read(r, sets[first].value), sets[first].value)
 	for i, s := range sets {
 		if i != first {
 			r.again(f, sets[first], s)
+		}
+	}
+}
+
+// misplaced reports restricting fields inside a map where none belongs: one
+// that stands too far to the right ends up in the field above it.
+func (r *reader) misplaced(n *yaml.Node) {
+	for _, p := range r.pairs(n) {
+		if f, _ := lookupField(trim(p.key.Value)); f != nil && f.restricts {
+			r.report(r.pos(p.key), Error, CodeBadRestriction, "begin the line without blanks",
+				"%s stands inside %s; the definition is disabled, as this field restricts it", f.name, r.field.name)
 		}
 	}
 }
