@@ -51,8 +51,8 @@ type Journal interface {
 	// [context.WithoutCancel].
 	Append(ctx context.Context, events ...*synapse.Event) error
 
-	// Events yields what matches, ordered by trace and seq; at most one error,
-	// last. The body of the loop may append and query. Whether events that are
+	// Events yields what matches, trace by trace, the earliest started first,
+	// and within a trace by seq; at most one error, last. The body of the loop may append and query. Whether events that are
 	// appended meanwhile are yielded is not defined.
 	Events(ctx context.Context, q Query) iter.Seq2[*synapse.Event, error]
 

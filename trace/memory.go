@@ -115,7 +115,7 @@ func (m *Memory) Events(ctx context.Context, q Query) iter.Seq2[*synapse.Event, 
 	}
 }
 
-// names returns the traces that a query is about, sorted.
+// names returns the traces that a query is about, the earliest started first.
 func (m *Memory) names(q Query) []string {
 	if q.Trace != "" {
 		return []string{q.Trace}
@@ -126,7 +126,9 @@ func (m *Memory) names(q Query) []string {
 	for name := range m.traces {
 		names = append(names, name)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(m.traces[a].summary.Started.Compare(m.traces[b].summary.Started), cmp.Compare(a, b))
+	})
 	return names
 }
 

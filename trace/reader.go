@@ -69,14 +69,14 @@ func (s *SQLite) events(ctx context.Context, q Query, yield func(*synapse.Event,
 	return nil
 }
 
-// tracesOf returns the traces that a query is about, sorted.
+// tracesOf returns the traces that a query is about, the earliest started first.
 func (s *SQLite) tracesOf(ctx context.Context, q Query) ([]string, error) {
 	if q.Trace != "" {
 		return []string{q.Trace}, nil
 	}
-	query, args := "SELECT trace FROM traces ORDER BY trace", []any(nil)
+	query, args := "SELECT trace FROM traces ORDER BY started, trace", []any(nil)
 	if q.Run != "" {
-		query, args = "SELECT trace FROM runs WHERE run = ?1 OR parent = ?1 GROUP BY trace ORDER BY trace", []any{q.Run}
+		query, args = "SELECT trace FROM traces WHERE trace IN (SELECT trace FROM runs WHERE run = ?1 OR parent = ?1) ORDER BY started, trace", []any{q.Run}
 	}
 	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -188,20 +188,34 @@ func testSubtree(t *testing.T, j trace.Journal) {
 }
 
 func testAnyTrace(t *testing.T, j trace.Journal) {
-	for _, name := range []string{"b", "a", "ä", "B"} {
-		run := Run{Trace: name, ID: "run of " + name}
-		appendAll(t, j, run.Event(1, &synapse.Warning{}), run.Event(2, &synapse.Warning{}))
+	// One run goes on in four traces, whose names are not in the order in
+	// which they began; the first two begin at the same time.
+	run := Run{ID: "r", Parent: "p"}
+	for i, name := range []string{"ä", "c", "d", "b"} {
+		run.Trace = name
+		first := run.Event(int64(max(i, 1)), &synapse.Warning{})
+		appendAll(t, j, first, run.Event(first.Seq+20, &synapse.Warning{}), Run{Trace: name, ID: "other"}.Event(first.Seq+21, &synapse.Warning{}))
 	}
-	var got []string
-	for _, e := range read(t, j, trace.Query{AfterSeq: 1}) {
-		got = append(got, fmt.Sprint(e.Trace, e.Seq))
-	}
-	if diff := cmp.Diff([]string{"B2", "a2", "b2", "ä2"}, got); diff != "" {
-		t.Errorf("all traces, by the bytes of their names (-want +got):\n%s", diff)
-	}
-	events := read(t, j, trace.Query{Run: "run of a"})
-	if len(events) != 2 || events[0].Trace != "a" {
-		t.Errorf("a run is not found without its trace: %d events", len(events))
+	appendAll(t, j, Run{Trace: "a", ID: "s"}.Event(50, &synapse.Warning{}))
+	for _, tt := range []struct {
+		q    trace.Query
+		want string
+	}{
+		{trace.Query{}, "c1 c21 c22 ä1 ä21 ä22 d2 d22 d23 b3 b23 b24 a50"},
+		{trace.Query{AfterSeq: 22}, "d23 b23 b24 a50"},
+		{trace.Query{Run: "r"}, "c1 c21 ä1 ä21 d2 d22 b3 b23"},
+		{trace.Query{Run: "r", AfterSeq: 21}, "d22 b23"},
+		{trace.Query{Run: "p", Subtree: true}, "c1 c21 ä1 ä21 d2 d22 b3 b23"},
+		{trace.Query{Run: "s"}, "a50"},
+		{trace.Query{Run: "none"}, ""},
+	} {
+		var got []string
+		for _, e := range read(t, j, tt.q) {
+			got = append(got, fmt.Sprint(e.Trace, e.Seq))
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.q, diff)
+		}
 	}
 }
 
