@@ -32,13 +32,14 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// addCost adds two costs. Usage of nothing has a known cost, whatever its
-// CostUSD says: otherwise the zero value would make every sum unknown.
+// addCost adds two costs. Where nothing was asked there is nothing to pay,
+// whatever CostUSD says: otherwise the zero value would make every sum unknown.
+// A request whose provider counts no tokens is not for free because of that.
 func addCost(u, v Usage) *float64 {
 	switch {
-	case u.CostUSD == nil && u.Tokens() == 0:
+	case u.CostUSD == nil && u.Requests == 0 && u.Tokens() == 0:
 		return v.CostUSD
-	case v.CostUSD == nil && v.Tokens() == 0:
+	case v.CostUSD == nil && v.Requests == 0 && v.Tokens() == 0:
 		return u.CostUSD
 	case u.CostUSD == nil || v.CostUSD == nil:
 		return nil

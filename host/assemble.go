@@ -279,7 +279,7 @@ func appendSource(sources []policy.Source, origin string, rules []policy.Rule) [
 func flagTools(flag string, entries []string, action policy.Action) (names []string, rules []policy.Rule, err error) {
 	limited := map[string]bool{}
 	for _, e := range entries {
-		name, pattern, ok := policy.ParseSpecifier(e)
+		name, patterns, ok := policy.ParseSpecifiers(e)
 		if !ok {
 			if strings.ContainsAny(e, "()") {
 				return nil, nil, configErrorf("%s: %q is no tool: write a name, or a name with a pattern such as \"execute(git *)\"", flag, e)
@@ -295,11 +295,13 @@ func flagTools(flag string, entries []string, action policy.Action) (names []str
 				rules = append(rules, policy.Rule{Tool: name, Pattern: "*", Action: policy.Deny})
 			}
 		}
-		rule, err := policy.NewRule(name, pattern, string(action), 0)
-		if err != nil {
-			return nil, nil, configErrorf("%s: %w", flag, err)
+		for _, pattern := range patterns {
+			rule, err := policy.NewRule(name, pattern, string(action), 0)
+			if err != nil {
+				return nil, nil, configErrorf("%s: %w", flag, err)
+			}
+			rules = append(rules, rule)
 		}
-		rules = append(rules, rule)
 	}
 	return names, rules, nil
 }

@@ -44,6 +44,9 @@ func (a *account) admitModel() error {
 		if l := a.limits.Tokens; l > 0 && a.usage.Tokens() >= l {
 			return &LimitError{Limit: "tokens", Agent: a.agent, Cause: fmt.Sprintf("the token limit of %s is reached (%d of %d)", a.agent, a.usage.Tokens(), l)}
 		}
+		if a.limits.Tokens > 0 && a.usage.Requests > 0 && a.usage.Tokens() == 0 && a.usage.CostUSD == nil {
+			return &LimitError{Limit: "tokens", Agent: a.agent, Cause: fmt.Sprintf("the token limit of %s can't be kept: the provider doesn't count tokens", a.agent)}
+		}
 		if l := a.limits.CostUSD; l > 0 && a.usage.Requests > 0 {
 			if a.usage.CostUSD == nil {
 				return &LimitError{Limit: "cost_usd", Agent: a.agent, Cause: fmt.Sprintf("the cost limit of %s can't be kept: the price of the model is unknown", a.agent)}

@@ -153,7 +153,7 @@ func (l *loop) start(s *step) error {
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: effect})
 	s.future = l.rt.Call(s.key, HandlerTool, ToolInput{
 		Name: t.Name,
-		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t)},
+		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t, s.v.ask)},
 	}, l.options(effect))
 	return nil
 }

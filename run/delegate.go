@@ -228,10 +228,19 @@ func (l *loop) childEnded(c *Child) {
 	}
 	c.Done, c.Outcome = true, out
 	l.total = l.total.Add(out.Total)
-	if out.Status == synapse.StatusFailed || out.Status == synapse.StatusTimedOut {
-		l.failed++
-	}
 	l.rt.Emit(&synapse.ChildFinished{Task: c.Task, Agent: c.Agent, CallID: c.CallID, Outcome: out})
+}
+
+// failed counts the children whose last word is a failure: one that was
+// continued and then answered is none.
+func (l *loop) failed() int {
+	n := 0
+	for _, c := range l.st.Children {
+		if c.Done && c.future != nil && (c.Outcome.Status == synapse.StatusFailed || c.Outcome.Status == synapse.StatusTimedOut) {
+			n++
+		}
+	}
+	return n
 }
 
 // open returns the children that run in the background, by task id.

@@ -79,8 +79,10 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	return v
 }
 
-// permits returns the test that a tool applies to what it comes across.
-func (l *loop) permits(tool *preparedTool) func(string) bool {
+// permits returns the test that a tool applies to what it comes across. What a
+// rule asks about is permitted only where the user has said yes to that rule for
+// this very call.
+func (l *loop) permits(tool *preparedTool, approved *synapse.Ask) func(string) bool {
 	pol := l.ps.spec.Policy
 	if len(pol.Rules) == 0 || tool.Subject.Kind == policy.SubjectNone {
 		return func(string) bool { return true }
@@ -88,7 +90,9 @@ func (l *loop) permits(tool *preparedTool) func(string) bool {
 	kind := tool.Subject.Kind
 	name := tool.Name
 	return func(subject string) bool {
-		return pol.Check(policy.Call{Tool: name, Kind: kind, Subjects: []string{subject}}).Action != policy.Deny
+		d := pol.Check(policy.Call{Tool: name, Kind: kind, Subjects: []string{subject}})
+		return d.Action == policy.Allow ||
+			d.Action == policy.Ask && approved != nil && approved.Reason == withOrigin(d.Reason, d.Origin)
 	}
 }
 

@@ -35,7 +35,6 @@ type loop struct {
 	model     string // who gave the last reply
 	usage     synapse.Usage
 	total     synapse.Usage
-	failed    int
 	// spent names the limit that takes the tools away at the next turn.
 	spent string
 	cause string
@@ -67,7 +66,7 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 		out = l.turns()
 	}
 	l.closeChildren()
-	out.Turns, out.Usage, out.Total, out.Failed = l.turn, l.usage, l.total, l.failed
+	out.Turns, out.Usage, out.Total, out.Failed = l.turn, l.usage, l.total, l.failed()
 	if out.Model == "" {
 		out.Model = l.model
 	}
