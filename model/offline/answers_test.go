@@ -35,6 +35,7 @@ var questions = []struct {
 	{"callers-zh", "谁调用了 checkRoad？", []string{"1 call of checkRoad", "store/store.go:35:", "[in Add]"}},
 	{"define-and-callers", "Where is checkRoad defined and who calls it?", []string{"store/store.go:53: func checkRoad", "store/store.go:35:"}},
 	{"locate-phrase", "Where is the shortest way computed?", []string{"route/route.go:14: func Shortest("}},
+	{"find-where", "find where MaxPlaces is defined", []string{"store/store.go:11:"}},
 	{"todo", "Find every TODO", []string{"3 TODO comments in 3 files", "cmd/atlas/main.go:29: // TODO", "store/store.go:54: // TODO", "tools/report.py:17: # TODO"}},
 	{"marks", "list all TODO and FIXME comments in route/", []string{"1 TODO and FIXME comment in 1 file", "route/route.go:37: // FIXME"}},
 	{"packages", "What packages are there and what is each for?", []string{"3 packages", "store/store.go:1: Package store keeps the places of a map and the roads between them."}},

@@ -201,8 +201,11 @@ func understand(text string) ask {
 
 var indirect = lazily(`(?i)^(where|who|what|how)(?: the)? (.+?) (is|are) (defined|declared|implemented|used|called|located|referenced|for|about)$`)
 
-// direct turns an indirect question ("where X is defined") around.
+var findOut = lazily(`(?i)^(?:find(?: out)?|look up|check|report|say|quote|show|list)\s+((?:where|who)\b.*)$`)
+
+// direct turns an indirect question ("find out where X is defined") around.
 func direct(text string) string {
+	text = findOut().ReplaceAllString(text, "$1")
 	return indirect().ReplaceAllString(text, "$1 $3 $2 $4")
 }
 

@@ -76,7 +76,10 @@ func (a ask) label() string {
 	case kindMarks:
 		return "find " + strings.ReplaceAll(a.subject, "|", ", ") + " comments"
 	case kindTest:
-		return strings.TrimSpace("run the tests " + a.scope)
+		if a.scope != "" {
+			return "run the tests in " + a.scope
+		}
+		return "run the tests"
 	case kindCount:
 		if !a.flags["matches"] {
 			var what []string
@@ -128,7 +131,10 @@ func readReport(out outcome) section {
 	i := 0
 	if m := ending().FindStringSubmatch(lines[0]); m != nil {
 		i = 1
-		if how := strings.TrimSuffix(m[2], "."); how != "completed" {
+		// A refusal goes on with what rules can do; that is said once, by the
+		// one who refuses the user.
+		how, _, _ := strings.Cut(m[2], " "+ability[:len("These are "+Label)])
+		if how = strings.TrimSuffix(how, "."); how != "completed" {
 			sec.left = append(sec.left, fmt.Sprintf("the agent %s %s", m[1], clip(how, 300)))
 		}
 		for i < len(lines) && (meta().MatchString(lines[i]) || strings.TrimSpace(lines[i]) == "") {

@@ -96,6 +96,11 @@ func TestDelegation(t *testing.T) {
 			[]string{"Not done: the agent explore has no tool to run commands (execute)."}, 0,
 		},
 		{
+			"child-refuses", "ask the reviewer to judge the design; ask explore where Shortest is defined", crew,
+			[]string{"reviewer: Judge the design.", "explore: Where Shortest is defined?"},
+			[]string{"Not done: the agent reviewer failed: offline:rules: unsupported: Can't do “Judge the design”: it takes a language model.", "route/route.go:14:"}, 2,
+		},
+		{
 			"unknown-agent", "use the poet agent to list the files", crew, nil,
 			[]string{`Not done: there is no agent "poet"; there are: analyst, explore`}, 0,
 		},

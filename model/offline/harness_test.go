@@ -168,7 +168,7 @@ func (b *bench) run(who string, defs []synapse.ToolDef, c *synapse.ToolCall) *sy
 			if a.name == name {
 				text, err := b.converse(name, a.tools, false, synapse.UserText(prompt))
 				if err != nil {
-					return synapse.ErrorResult(fmt.Sprintf("Agent %q failed: %v\nTokens: 0 in / 0 out\nTask: t1", name, err))
+					return synapse.ErrorResult(fmt.Sprintf("Agent %q failed: %s.\nTokens: 0 in / 0 out\nTask: t1\n\n", name, strings.Join(strings.Fields(err.Error()), " ")))
 				}
 				return synapse.TextResult(fmt.Sprintf("Agent %q completed.\nTokens: 0 in / 0 out\nTask: t1\n\n%s", name, text))
 			}
