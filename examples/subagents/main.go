@@ -6,30 +6,29 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/agents"
 	"github.com/synapse-agents/synapse/host"
 )
 
-func only(tools ...string) agents.ToolRule { return agents.ToolRule{Mode: agents.ToolsExact, Names: tools} }
-
 func main() {
 	ctx := context.Background()
+	reads := agents.ToolRule{Mode: agents.ToolsExact, Names: []string{"find_files", "search_files", "read_file"}}
 	h, err := host.Open(ctx, host.Options{
-		Workspace: os.TempDir(),
+		Workspace: "testdata",
 		Settings:  []host.Setting{{Flag: "example", Key: "model", Value: "offline:rules"}},
 		Agents: []*agents.Definition{
-			{Name: "finder", Description: "Finds files.", Prompt: "You find files.", Tools: only("find_files", "read_file")},
-			{Name: "clerk", Description: "Reads git's log.", Prompt: "You read git's log.", Tools: only("execute")},
+			{Name: "librarian", Description: "Finds files.", Prompt: "You find files.", Tools: reads},
+			{Name: "gardener", Description: "Looks after what is to be done.", Prompt: "You search text.", Tools: reads},
 		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
-	for event, err := range h.Run(ctx, host.Input{Prompt: "In parallel: ask finder to find go.mod; ask clerk for the git log"}) {
+	prompt := "In parallel: ask librarian to list the files; ask gardener to find TODO"
+	for event, err := range h.Run(ctx, host.Input{Prompt: prompt}) {
 		if err != nil {
 			log.Fatal(err)
 		} else if answer, ok := event.Body.(*synapse.Conclusion); ok {
