@@ -28,7 +28,16 @@ type Tool struct {
 	// Subject says what permission rules are matched against. The zero value
 	// has no subject: only rules for the whole tool apply.
 	Subject policy.Subject
-	Run     ToolFunc
+	// Subjects finds the subjects in a call's arguments, for a tool whose
+	// arguments don't hold each as a value of its own (a patch names its
+	// files in its text). When it is set, the guard calls it instead of
+	// looking at Subject.Args; Subject.Kind still says how they are matched.
+	// The arguments have passed the schema. It must name everything that the
+	// call may touch; an error refuses the call. None at all means that only
+	// rules for the whole tool apply. It must be pure, and safe for use by
+	// several goroutines.
+	Subjects func(args json.RawMessage) ([]string, error)
+	Run      ToolFunc
 }
 
 // Effect classifies what a second run of a call would do; it decides what may

@@ -36,13 +36,14 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	var schema *jsonschema.Resolved
 	var offered json.RawMessage
 	var subject policy.Subject
+	var find func(json.RawMessage) ([]string, error)
 	strip := !l.p.opt.NoIntent
 	if isDelegation(call.Name) {
 		schema, offered = delegationSchemas[call.Name], delegationRaw[call.Name]
 		subject = policy.Subject{Kind: policy.SubjectText, Args: []string{"subagent_type"}}
 	} else {
 		t := l.p.tools[call.Name]
-		schema, offered, subject, strip = t.schema, t.Schema, t.Subject, t.strip
+		schema, offered, subject, find, strip = t.schema, t.Schema, t.Subject, t.Subjects, t.strip
 	}
 
 	fields, err := objectOf(call.Args)
@@ -65,7 +66,14 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 		return verdict{refusal: malformed(call, offered, err)}
 	}
 
-	d := spec.Policy.Check(policy.Call{Tool: call.Name, Kind: subject.Kind, Subjects: subjectsOf(subject, instance)})
+	subjects := subjectsOf(subject, instance)
+	if find != nil {
+		if subjects, err = findSubjects(find, v.args); err != nil {
+			v.refusal = synapse.ErrorResult(fmt.Sprintf("%s: %v", call.Name, err))
+			return v
+		}
+	}
+	d := spec.Policy.Check(policy.Call{Tool: call.Name, Kind: subject.Kind, Subjects: subjects})
 	switch d.Action {
 	case policy.Allow:
 	case policy.Ask:
@@ -163,6 +171,17 @@ func subjectsOf(subject policy.Subject, args map[string]any) []string {
 		}
 	}
 	return out
+}
+
+// findSubjects asks a tool for the subjects of a call. The tool's code may be
+// anybody's: a panic in it is an error, as it is when the tool runs.
+func findSubjects(find func(json.RawMessage) ([]string, error), args json.RawMessage) (subjects []string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			subjects, err = nil, fmt.Errorf("find what the call is about: panic: %v", p)
+		}
+	}()
+	return find(args)
 }
 
 var (

@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -302,5 +303,56 @@ func TestDuplicateCallIDs(t *testing.T) {
 	))
 	if out := b.run(t.Context(), "go").outcome("main"); out.Text != "ok" {
 		t.Errorf("outcome = %+v", out)
+	}
+}
+
+// TestSubjectsFoundByTheTool: where a tool finds what its calls are about
+// itself, each of the subjects must pass, and a call it can't understand goes
+// no further.
+func TestSubjectsFoundByTheTool(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"docs/a docs/b", "write: docs/a docs/b"},
+		{"docs/a secret/b", "permission denied: write: "},
+		{"secret/b docs/a", "permission denied: write: "},
+		{"", "write: nothing to write"},
+		{"!", "write: find what the call is about: panic: !"},
+	} {
+		ran := false
+		b := newBench(t, script.New(
+			script.Turn{Calls: []synapse.ToolCall{script.Call("write", map[string]any{"text": tt.text})}},
+			script.Turn{Text: "ok"},
+		))
+		inner := b.tools[1].Run
+		b.tools[1].Run = func(ctx context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+			ran = true
+			return inner(ctx, in)
+		}
+		b.tools[1].Subject = policy.Subject{Kind: policy.SubjectPath, Args: []string{"text"}}
+		b.tools[1].Subjects = func(args json.RawMessage) ([]string, error) {
+			var a struct{ Text string }
+			if err := json.Unmarshal(args, &a); err != nil {
+				return nil, err
+			}
+			switch a.Text {
+			case "":
+				return nil, errors.New("nothing to write")
+			case "!":
+				panic(a.Text)
+			}
+			return strings.Fields(a.Text), nil
+		}
+		b.graph.Specs[0].Policy.Rules = []policy.Source{{Origin: "user settings", Rules: []policy.Rule{
+			{Tool: "write", Pattern: "secret/**", Action: policy.Deny},
+		}}}
+		r := b.run(t.Context(), "go")
+		if got := r.results("main")[0]; !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%q: result = %q, want %q…", tt.text, got, tt.want)
+		}
+		if want := strings.HasPrefix(tt.text, "docs/a docs"); ran != want {
+			t.Errorf("%q: ran %v, want %v", tt.text, ran, want)
+		}
+		if out := r.outcome("main"); out.Text != "ok" {
+			t.Errorf("%q: outcome = %+v", tt.text, out)
+		}
 	}
 }
