@@ -27,7 +27,7 @@ type called struct{ key, tool, args string }
 
 // notice recognises user messages which the loop itself writes in the middle of
 // a run: they are not what the user asked.
-var notice = lazily(`(?i)^\W*(this is (your|the) last|last turn|you have (reached|used)|(the )?(turn|tool|token|time)s? limit|finish now|the result does not fit|no tools are available|` +
+var notice = lazily(`(?i)^\W*(this is (your|the) last|last turn|you have (reached|used)|(the )?(turn|tool|token|time)s? limit|finish now|the result does not fit|no tools are available|a background task has ended|` +
 	`continue\W*$|(background )?(task|agent) "?[\w-]+"? .{0,40}(completed|finished|failed|stopped|cancelled|timed out)|` +
 	`(please )?(give|write|return) your (final|best))`)
 

@@ -43,6 +43,7 @@ func (s *session) send(text, name string, a ask) (section, string) {
 	prompt := sentenceCase(text) + "\n\n" + reportForm
 	out := s.use(roleTask, want{
 		"+prompt": prompt, "+agent": who.name, "description": a.label(),
+		"background": false, // the answer is made of the reports, so it waits for them
 	}, "part of the request: "+clip(text, 60))
 	note := fmt.Sprintf("%s → %s", string(a.kind), who.name)
 	switch out.state {

@@ -26,11 +26,16 @@ func delegated(t *testing.T, log []string) []string {
 		var args struct {
 			Type, Description, Prompt string
 		}
-		var m map[string]string
+		var m map[string]any
 		if err := json.Unmarshal([]byte(raw), &m); err != nil {
 			t.Fatal(err)
 		}
-		args.Type, args.Description, args.Prompt = m["subagent_type"], m["description"], m["prompt"]
+		args.Type, _ = m["subagent_type"].(string)
+		args.Description, _ = m["description"].(string)
+		args.Prompt, _ = m["prompt"].(string)
+		if m["background"] != false {
+			t.Errorf("the answer needs the report, but background is %v", m["background"])
+		}
 		if n := len(strings.Fields(args.Description)); n < 2 || n > 6 {
 			t.Errorf("description %q has %d words", args.Description, n)
 		}

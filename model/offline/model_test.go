@@ -277,6 +277,23 @@ func TestLastTurnWithoutTools(t *testing.T) {
 	}
 }
 
+// What the loop says in the middle of a run is not a new request.
+func TestNoticesAreNoRequests(t *testing.T) {
+	b := newBench(t, atlas)
+	for _, notice := range []string{
+		"A background task has ended.\n\nAgent \"explore\" completed.", "Agent \"tester\" failed: x",
+		"This is your last turn: finish.", "continue",
+	} {
+		r := mustCollect(t, &synapse.Request{
+			Messages: []synapse.Message{synapse.UserText("list the Go files"), synapse.AssistantText("…"), synapse.UserText(notice)},
+			Tools:    b.defs(nil, false),
+		})
+		if calls := r.Message.Calls(); len(calls) != 1 || calls[0].Name != "find_files" {
+			t.Errorf("%s: got %q, calls %s", notice, r.Message.Text(), show(calls))
+		}
+	}
+}
+
 func TestLastTurnWithReports(t *testing.T) {
 	call := func(id, agent, prompt string) synapse.Part {
 		args, err := json.Marshal(map[string]string{"subagent_type": agent, "prompt": prompt, "description": "d"})

@@ -46,6 +46,7 @@ var argNames = map[string][]string{
 	"agent":       {"subagent_type", "agent", "agent_type"},
 	"description": {"description"},
 	"prompt":      {"prompt", "task"},
+	"background":  {"background"},
 	"name":        {"name", "skill", "workflow"},
 	"url":         {"url"},
 	"reason":      {"reason"},
