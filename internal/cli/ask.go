@@ -14,15 +14,21 @@ import (
 
 // asker puts an agent's questions to the user at the terminal, one at a time.
 type asker struct {
-	view  *view
-	lines <-chan string
+	view *view
+	in   io.Reader
+
+	reading sync.Once
+	typed   <-chan string
 
 	mu    sync.Mutex
 	grant map[string]bool // what was allowed for the rest of the session
 }
 
-func newAsker(in io.Reader, v *view) *asker {
-	return &asker{view: v, lines: readLines(in), grant: map[string]bool{}}
+// lines returns what the user types, line by line. Nothing is read before the
+// first call: a program in the background that reads is stopped by the terminal.
+func (k *asker) lines() <-chan string {
+	k.reading.Do(func() { k.typed = readLines(k.in) })
+	return k.typed
 }
 
 // readLines reads lines for as long as somebody takes them. The reader stays
@@ -51,31 +57,31 @@ func (v *view) asker() func(context.Context, synapse.Ask) (synapse.Answer, error
 func (k *asker) answer(ctx context.Context, q synapse.Ask) (synapse.Answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err := ctx.Err(); err != nil { // it was cancelled while another question was open
+		return synapse.Answer{}, err
+	}
 	what := q.Agent + "\x00" + q.Tool + "\x00" + q.Subject
 	if k.grant[what] {
 		return synapse.Answer{Allow: true}, nil
 	}
 	v := k.view
-	v.mu.Lock()
-	v.erase()
-	v.paused = true
-	fmt.Fprintf(v.out, "%s wants to run %s\n", cleanLine(q.Agent), cleanLine(q.Tool))
+	v.pause()
+	defer v.resume()
+	k.forget()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s wants to run %s\n", cleanLine(q.Agent), cleanLine(q.Tool))
 	if q.Intent != "" {
-		fmt.Fprintf(v.out, "  why:  %s\n", cleanLine(q.Intent))
+		fmt.Fprintf(&b, "  why:  %s\n", cleanLine(q.Intent))
 	}
-	fmt.Fprintf(v.out, "  with: %s\n  rule: %s\nAllow it? [y]es, [a]lways in this session, [n]o, or say why not: ", shown(q), cleanLine(q.Reason))
-	v.mu.Unlock()
-	defer func() {
-		v.mu.Lock()
-		v.paused = false
-		v.mu.Unlock()
-	}()
+	fmt.Fprintf(&b, "  with: %s\n  rule: %s\nAllow it? [y]es, [a]lways in this session, [n]o, or say why not: ", shown(q), cleanLine(q.Reason))
+	io.WriteString(v.out, b.String())
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(v.out)
 		return synapse.Answer{}, ctx.Err()
-	case line, ok := <-k.lines:
+	case line, ok := <-k.lines():
 		if !ok {
+			fmt.Fprintln(v.out)
 			return synapse.Answer{Reason: "nobody answered"}, nil
 		}
 		switch word := strings.ToLower(strings.TrimSpace(line)); word {
@@ -89,6 +95,22 @@ func (k *asker) answer(ctx context.Context, q synapse.Ask) (synapse.Answer, erro
 		default:
 			return synapse.Answer{Reason: strings.TrimSpace(line)}, nil
 		}
+	}
+}
+
+// forget throws away what was typed before the question: it can't have been
+// meant as the answer.
+func (k *asker) forget() {
+	k.view.tty.forget()
+	for {
+		select {
+		case _, ok := <-k.lines():
+			if ok {
+				continue
+			}
+		default:
+		}
+		return
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,79 +18,106 @@ func (a *app) chatCommand() *cobra.Command {
 		Short: "Converse, a line at a time",
 		Long: `Reads prompts line by line and answers each within one conversation. A line
 that ends in \ goes on with the next. /agents lists the sub-agents, /quit ends.
-Ctrl+C stops what is going on.`,
+Ctrl+C stops the request that is going on; while none is, it ends the program.
+
+Where prompts are piped in, the exit code is that of the last request.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.chat(cmd.Context()) },
 	}
 }
 
+// slash tells a command from a prompt that begins with a path.
+var slash = regexp.MustCompile(`^/[a-z-]+$`)
+
 // chat answers prompts from standard input until it ends.
 func (a *app) chat(ctx context.Context) error {
-	v := a.newView()
-	var lines <-chan string
-	if v.ask != nil {
-		lines = v.ask.lines
-	} else {
-		lines = readLines(a.p.Stdin)
-	}
-	h, err := a.open(ctx, func(o *host.Options) { o.SeedAgents, o.Ask = true, v.asker() })
+	c := &conversation{app: a, view: a.newView(), interactive: a.tty != nil}
+	h, err := a.open(ctx, func(o *host.Options) { o.SeedAgents, o.Ask = true, c.view.asker() })
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	a.sayModel(h)
-	session := h.NewSession()
-	interactive := isTerminal(a.p.Stdin)
+	if c.view.ask != nil {
+		c.lines = c.view.ask.lines()
+	} else {
+		c.lines = readLines(a.p.Stdin)
+	}
+	c.host, c.session = h, h.NewSession()
 	var last error
 	for {
-		prompt, ok := a.readPrompt(ctx, lines, interactive)
+		prompt, ok := c.read(ctx)
 		if !ok {
 			if ctx.Err() != nil {
 				return &codedError{code: exitInterrupted, err: context.Cause(ctx), quiet: true}
 			}
 			return last
 		}
-		switch prompt {
-		case "":
-			continue
-		case "/quit", "/exit":
+		switch {
+		case prompt == "":
+		case prompt == "/quit", prompt == "/exit":
 			return nil
-		case "/agents":
+		case prompt == "/agents":
 			a.listAgents(h)
-			continue
-		}
-		if strings.HasPrefix(prompt, "/") && !strings.Contains(prompt, " ") {
+		case slash.MatchString(prompt):
 			fmt.Fprintf(a.p.Stderr, "unknown command %s: there are /agents and /quit\n", clean(prompt))
-			continue
-		}
-		out, err := a.follow(ctx, v, session.Send(ctx, prompt))
-		if err != nil {
-			return err
-		}
-		// What failed is said; the conversation goes on, and the last end is
-		// the program's where nobody sits in front of it.
-		last = a.ended(ctx, out)
-		if interactive {
-			last = nil
-		}
-		if ctx.Err() != nil {
-			return &codedError{code: exitInterrupted, err: context.Cause(ctx), quiet: true}
+		default:
+			last = c.send(ctx, prompt)
+			if ctx.Err() != nil {
+				return &codedError{code: exitInterrupted, err: context.Cause(ctx), quiet: true}
+			}
 		}
 	}
 }
 
-// readPrompt reads one prompt; false when there are no more.
-func (a *app) readPrompt(ctx context.Context, lines <-chan string, interactive bool) (string, bool) {
+// conversation is one execution of chat.
+type conversation struct {
+	*app
+	view        *view
+	host        *host.Host
+	session     *host.Session
+	lines       <-chan string
+	interactive bool
+}
+
+// send answers one prompt. What failed is said, and the conversation goes on; a
+// user who sits in front of it has seen it, so that then nothing is returned.
+func (c *conversation) send(ctx context.Context, prompt string) error {
+	if c.interactive {
+		var done func()
+		ctx, done = c.interrupts.during(ctx)
+		defer done()
+	}
+	out, err := c.follow(c.view, c.session.Send(ctx, prompt))
+	if err == nil {
+		err = c.ended(out)
+	} else if c.interactive {
+		fmt.Fprintln(c.p.Stderr, "synapse:", clean(err.Error()))
+	}
+	if c.interactive {
+		return nil
+	}
+	return err
+}
+
+// read reads one prompt; false when there are no more.
+func (c *conversation) read(ctx context.Context) (string, bool) {
 	var prompt strings.Builder
 	for mark := "> "; ; mark = ". " {
-		if interactive {
-			fmt.Fprint(a.p.Stderr, mark)
+		if c.interactive {
+			io.WriteString(c.p.Stderr, mark)
 		}
 		select {
 		case <-ctx.Done():
+			if c.interactive {
+				fmt.Fprintln(c.p.Stderr)
+			}
 			return "", false
-		case line, ok := <-lines:
+		case line, ok := <-c.lines:
 			if !ok {
+				if c.interactive {
+					fmt.Fprintln(c.p.Stderr)
+				}
 				return strings.TrimSpace(prompt.String()), prompt.Len() > 0
 			}
 			more, goesOn := strings.CutSuffix(line, `\`)

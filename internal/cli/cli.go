@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,9 +41,11 @@ func (p *Process) env(name string) string {
 // Main runs the command that the arguments name and returns its exit code.
 // SIGINT and SIGTERM cancel it; a second signal ends the process at once.
 func Main(ctx context.Context, p *Process) int {
-	ctx, stop := withSignals(ctx)
+	a := &app{p: p, tty: newTTY(p.Stdin)}
+	a.interrupts.restore = a.tty.speak
+	ctx, stop := a.interrupts.watch(ctx)
 	defer stop()
-	a := &app{p: p}
+	defer a.tty.speak()
 	root := a.root()
 	root.SetArgs(p.Args)
 	root.SetIn(p.Stdin)
@@ -61,8 +60,10 @@ func Root() *cobra.Command { return (&app{p: &Process{}}).root() }
 
 // app is one execution of the program.
 type app struct {
-	p     *Process
-	flags flags
+	p          *Process
+	flags      flags
+	tty        *tty // where the user types; nil without a terminal
+	interrupts interrupts
 }
 
 func (a *app) root() *cobra.Command {
@@ -77,7 +78,7 @@ Without a command it starts a conversation. With -p it answers one prompt.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.flags.prompt != "" {
+			if cmd.Flags().Changed("prompt") {
 				return a.run(cmd.Context(), []string{a.flags.prompt})
 			}
 			if !isTerminal(a.p.Stdin) {
@@ -156,33 +157,6 @@ func (a *app) log() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(a.p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-// A signalError is the cause of a context that a signal has ended.
-type signalError struct{ signal os.Signal }
-
-func (e signalError) Error() string { return "stopped by " + e.signal.String() }
-
-// withSignals ends the context at the first SIGINT or SIGTERM. After that the
-// signals do what they do by default, so that a second one ends the process.
-func withSignals(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(signalError{s})
-		case <-done:
-			signal.Stop(signals)
-		}
-	}()
-	return ctx, func() {
-		close(done)
-		cancel(nil)
-	}
 }
 
 // noArgs refuses arguments as a usage error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/host"
@@ -50,9 +49,9 @@ func (a *app) exit(ctx context.Context, err error) int {
 		code = exitFailed
 	}
 	if s, ok := context.Cause(ctx).(signalError); ok && err != nil {
-		code = exitInterrupted
-		if s.signal == syscall.SIGTERM {
-			code = exitTerminated
+		code = s.code()
+		if errors.Is(err, context.Canceled) {
+			err = s
 		}
 	}
 	if err != nil && (coded == nil || !coded.quiet) {
@@ -81,7 +80,7 @@ func codeOf(out synapse.Outcome) int {
 		return exitUnsupported
 	case synapse.ErrorAuth:
 		return exitConfig
-	case synapse.ErrorRateLimit, synapse.ErrorOverloaded, synapse.ErrorServer, synapse.ErrorNetwork, synapse.ErrorStream:
+	case synapse.ErrorRateLimit, synapse.ErrorOverloaded, synapse.ErrorServer, synapse.ErrorNetwork, synapse.ErrorStream, synapse.ErrorMalformed:
 		return exitUnavailable
 	}
 	return exitFailed

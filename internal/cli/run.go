@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +45,7 @@ service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated.`,
 
 // run answers one prompt.
 func (a *app) run(ctx context.Context, args []string) error {
-	prompt, err := a.prompt(args)
+	prompt, err := a.prompt(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -53,23 +56,24 @@ func (a *app) run(ctx context.Context, args []string) error {
 	}
 	defer h.Close()
 	a.sayModel(h)
-	out, err := a.follow(ctx, view, h.Run(ctx, host.Input{Prompt: prompt}))
+	out, err := a.follow(view, h.Run(ctx, host.Input{Prompt: prompt}))
 	if err != nil {
 		return err
 	}
-	return a.ended(ctx, out)
+	return a.ended(out)
 }
 
+// stdinPatience is how long a prompt that was given waits for something to be
+// piped in. A program that starts this one may leave a pipe open for ever.
+const stdinPatience = 3 * time.Second
+
 // prompt joins the arguments with what is piped in.
-func (a *app) prompt(args []string) (string, error) {
+func (a *app) prompt(ctx context.Context, args []string) (string, error) {
 	prompt := strings.Join(args, " ")
 	if isInput(a.p.Stdin) {
-		data, err := io.ReadAll(io.LimitReader(a.p.Stdin, maxStdin+1))
+		data, err := a.readStdin(ctx, strings.TrimSpace(prompt) != "" && !isFile(a.p.Stdin))
 		if err != nil {
-			return "", fmt.Errorf("read standard input: %w", err)
-		}
-		if len(data) > maxStdin {
-			return "", usagef("standard input is larger than %d MiB: write it to a file in the workspace and name that", maxStdin>>20)
+			return "", err
 		}
 		if text := strings.TrimSpace(string(data)); text != "" {
 			prompt = strings.TrimSpace(prompt + "\n\n" + text)
@@ -81,6 +85,45 @@ func (a *app) prompt(args []string) (string, error) {
 	return prompt, nil
 }
 
+// readStdin reads what is piped in to its end. An impatient one gives up when
+// nothing comes at all. A signal ends the wait.
+func (a *app) readStdin(ctx context.Context, impatient bool) ([]byte, error) {
+	type read struct {
+		data []byte
+		err  error
+	}
+	begun, ended := make(chan struct{}), make(chan read, 1)
+	go func() { // stays behind when it is given up: a read can't be taken back
+		in := bufio.NewReader(a.p.Stdin)
+		_, _ = in.Peek(1) // an error comes up again
+		close(begun)
+		data, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
+		ended <- read{data, err}
+	}()
+	if impatient {
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(stdinPatience):
+			fmt.Fprintf(a.p.Stderr, "synapse: warning: standard input is open and nothing came in %s: going on without it; `</dev/null` says that there is none\n", stdinPatience)
+			return nil, nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case r := <-ended:
+		if r.err != nil {
+			return nil, fmt.Errorf("read standard input: %w", r.err)
+		}
+		if len(r.data) > maxStdin {
+			return nil, usagef("standard input is larger than %d MiB: write it to a file in the workspace and name that", maxStdin>>20)
+		}
+		return r.data, nil
+	}
+}
+
 // sayModel says once when no language model answers.
 func (a *app) sayModel(h *host.Host) {
 	if h.Main().Model.Provider == offline.Provider {
@@ -89,7 +132,7 @@ func (a *app) sayModel(h *host.Host) {
 }
 
 // follow reads a request's events to the end and prints what the format asks for.
-func (a *app) follow(ctx context.Context, view *view, events eventStream) (synapse.Outcome, error) {
+func (a *app) follow(view *view, events eventStream) (synapse.Outcome, error) {
 	var out synapse.Outcome
 	sum := newSummary()
 	encoder := json.NewEncoder(a.p.Stdout)
@@ -112,6 +155,9 @@ func (a *app) follow(ctx context.Context, view *view, events eventStream) (synap
 		}
 	}
 	view.stop()
+	if out.Status == "" {
+		return out, errors.New("the request came to no end")
+	}
 	switch a.flags.format {
 	case formatJSON:
 		encoder.SetIndent("", "  ")
@@ -132,7 +178,7 @@ func (a *app) follow(ctx context.Context, view *view, events eventStream) (synap
 }
 
 // ended says why a request is not completed, and with which code the program ends.
-func (a *app) ended(ctx context.Context, out synapse.Outcome) error {
+func (a *app) ended(out synapse.Outcome) error {
 	code := codeOf(out)
 	if code == exitDone {
 		return nil
@@ -140,7 +186,7 @@ func (a *app) ended(ctx context.Context, out synapse.Outcome) error {
 	err := &codedError{code: code, quiet: true}
 	switch {
 	case out.Status != synapse.StatusCompleted:
-		err.err = fmt.Errorf("%s: %s", strings.ReplaceAll(string(out.Status), "_", " "), out.Cause)
+		err.err = fmt.Errorf("%s: %s", words(out.Status), out.Cause)
 	default:
 		err.err = fmt.Errorf("%d of the sub-agents failed", out.Failed)
 	}

@@ -15,15 +15,25 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// isInput reports whether a stream is a pipe or a file, which has an end, rather
-// than a terminal or a device.
+// isInput reports whether a stream is a pipe, a socket or a file, which has an
+// end, rather than a terminal or a device.
 func isInput(stream io.Reader) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
 		return stream != nil
 	}
 	info, err := f.Stat()
-	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
+}
+
+// isFile reports whether a stream is a regular file: what is in it is there.
+func isFile(stream io.Reader) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // colors reports whether escapes may be written to the stream.

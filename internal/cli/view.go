@@ -3,11 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/synapse-agents/synapse"
 )
@@ -23,13 +21,13 @@ type view struct {
 	live    bool
 	color   bool
 	verbose bool
-	ask     *asker
+	ask     *asker // nil when nobody can be asked
+	tty     *tty
 
 	mu     sync.Mutex
 	runs   map[string]*runView
 	order  []*runView // as they started
-	begun  time.Time
-	drawn  int // lines on the screen that belong to the tree
+	screen screen
 	frame  int
 	paused bool
 	done   chan struct{}
@@ -42,29 +40,35 @@ type runView struct {
 	status                  synapse.Status // empty while it runs
 	now                     string         // what it is doing
 	calls                   map[string]string
-	children                int // that run in front of it
+	order                   []string        // of calls, as they began
+	children                map[string]bool // that run while it waits for them
 	asking                  int
+	asked                   time.Time     // since when a question is open
+	waited                  time.Duration // for answers: that is not work
 	turns                   int
 	tokens                  int64
 	begun, ended            time.Time
 }
 
 func (a *app) newView() *view {
-	live := isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb"
-	v := &view{out: a.p.Stderr, live: live, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, runs: map[string]*runView{}}
-	if isTerminal(a.p.Stdin) && live {
-		v.ask = newAsker(a.p.Stdin, v)
+	v := &view{
+		out: a.p.Stderr, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, tty: a.tty, runs: map[string]*runView{},
+		// The log of -v and events on the same screen would be drawn over.
+		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.verbose && a.flags.format != formatStream,
+	}
+	if a.tty != nil && isTerminal(a.p.Stderr) {
+		v.ask = &asker{view: v, in: a.p.Stdin, grant: map[string]bool{}}
 	}
 	return v
 }
 
 // start begins to draw.
 func (v *view) start() {
-	v.begun = time.Now()
 	v.done = make(chan struct{})
 	if !v.live {
 		return
 	}
+	v.tty.hush()
 	v.idle.Go(func() {
 		ticker := time.NewTicker(frameTime)
 		defer ticker.Stop()
@@ -82,7 +86,8 @@ func (v *view) start() {
 	})
 }
 
-// stop draws the last state and leaves it there. It may be called twice.
+// stop draws the whole tree as it has become and leaves it there. It may be
+// called twice.
 func (v *view) stop() {
 	select {
 	case <-v.done:
@@ -93,9 +98,13 @@ func (v *view) stop() {
 	v.idle.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.draw()
-	v.drawn = 0
+	if v.live {
+		columns, _ := size(v.out)
+		io.WriteString(v.out, v.screen.replace(v.tree(columns, time.Now()), columns))
+		v.screen = screen{}
+	}
 	v.runs, v.order = map[string]*runView{}, nil
+	v.tty.speak()
 }
 
 // show takes an event in.
@@ -106,73 +115,97 @@ func (v *view) show(e *synapse.Event) {
 	switch b := e.Body.(type) {
 	case *synapse.RunStarted:
 		if r == nil {
-			r = &runView{id: e.Run, parent: e.ParentRun, agent: e.Agent, begun: e.Time, calls: map[string]string{}}
+			r = &runView{id: e.Run, parent: e.ParentRun, agent: cleanLine(e.Agent), begun: e.Time, calls: map[string]string{}, children: map[string]bool{}}
 			v.runs[e.Run] = r
 			v.order = append(v.order, r)
 		}
 		r.what, r.status, r.now = cleanLine(b.Description), "", "starting"
-		v.line(r, "▸", "started"+quoted(r.what))
+		if r.parent != "" || v.verbose {
+			v.line(r, "▸", "started"+quoted(r.what))
+		}
 		return
 	case *synapse.Retry:
+		next := cleanLine(b.Model.String())
 		if r != nil {
-			r.now = "waiting to try again"
+			r.now = "waiting to try " + next + " again"
 		}
-		v.line(r, "↻", fmt.Sprintf("attempt %d failed: %s; next is %s in %s", b.Attempt, cleanLine(b.Error), b.Model, time.Duration(b.After).Round(time.Second)))
+		v.line(r, "↻", fmt.Sprintf("attempt %d failed: %s; %s is next, in %s", b.Attempt, cleanLine(b.Error), next, seconds(time.Duration(b.After))))
 		return
 	case *synapse.Warning:
-		v.line(r, "!", cleanLine(b.Message))
+		v.say(r, "!", cleanLine(b.Message))
 		return
 	}
-	if r == nil {
-		return
+	if r != nil {
+		v.update(r, e)
 	}
+}
+
+// update takes an event of a known run in.
+func (v *view) update(r *runView, e *synapse.Event) {
 	switch b := e.Body.(type) {
 	case *synapse.ModelRequested:
 		r.turns, r.now = b.Turn, "thinking"
 	case *synapse.ModelReplied:
 		r.tokens += b.Usage.Tokens()
 	case *synapse.ToolStarted:
-		what := b.Call.Name
+		what := cleanLine(b.Call.Name)
 		if b.Intent != "" {
 			what += ": " + cleanLine(b.Intent)
 		}
-		r.calls[b.Call.ID] = what
-		r.now = what
+		r.calls[b.Call.ID], r.now = what, what
+		r.order = append(r.order, b.Call.ID)
 		if v.verbose {
 			v.line(r, "·", what)
 		}
 	case *synapse.ToolFinished:
 		delete(r.calls, b.Result.CallID)
-		for _, other := range r.calls {
-			r.now = other
+		r.order = slices.DeleteFunc(r.order, func(id string) bool { return id == b.Result.CallID })
+		if n := len(r.order); n > 0 {
+			r.now = r.calls[r.order[n-1]]
 		}
 		if b.Denied != "" {
-			v.line(r, "✗", "denied "+cleanLine(b.Result.Name)+": "+cleanLine(b.Denied))
+			v.say(r, "✗", "denied "+cleanLine(b.Result.Name)+": "+cleanLine(b.Denied))
 		}
 	case *synapse.ChildStarted:
 		if !b.Background {
-			r.children++
+			r.children[b.Task] = true
 		}
 	case *synapse.ChildFinished:
-		r.children = max(0, r.children-1)
+		delete(r.children, b.Task)
 	case *synapse.ApprovalAsked:
-		r.asking++
+		if r.asking++; r.asking == 1 {
+			r.asked = e.Time
+		}
 	case *synapse.ApprovalAnswered:
-		r.asking--
+		if r.asking--; r.asking == 0 {
+			r.waited += e.Time.Sub(r.asked)
+		}
 	case *synapse.RunFinished:
 		r.status, r.ended, r.turns = b.Status, e.Time, b.Turns
-		text := ending(b.Outcome) + " · " + r.figures(e.Time)
-		v.line(r, mark(b.Status), text)
+		if r.parent != "" || v.verbose { // how the main agent ended is said with its answer
+			v.line(r, mark(b.Status), ending(b.Outcome)+" · "+r.figures(e.Time))
+		}
 	}
 }
 
-// line prints a line where there is no live tree. The main agent's start and end
-// are left to its answer.
+// line prints a line where there is no live tree.
 func (v *view) line(r *runView, sign, text string) {
-	if v.live || r == nil || r.parent == "" && !v.verbose && (sign == "▸" || sign == "✓") {
+	if !v.live && r != nil {
+		fmt.Fprintf(v.out, "%s %s %s\n", sign, r.agent, text)
+	}
+}
+
+// say prints a line, above the tree where that is live.
+func (v *view) say(r *runView, sign, text string) {
+	if !v.live || v.paused {
+		v.line(r, sign, text)
 		return
 	}
-	fmt.Fprintf(v.out, "%s %s %s\n", sign, cleanLine(r.agent), text)
+	if r != nil {
+		text = r.agent + " " + text
+	}
+	columns, rows := size(v.out)
+	io.WriteString(v.out, v.screen.erase(columns)+sign+" "+text+"\r\n"+v.screen.replace(v.lines(columns, rows, time.Now()), columns))
 }
 
 func quoted(s string) string {
@@ -196,7 +229,7 @@ func mark(s synapse.Status) string {
 }
 
 func ending(out synapse.Outcome) string {
-	text := strings.ReplaceAll(string(out.Status), "_", " ")
+	text := words(out.Status)
 	if out.Cause != "" {
 		text += ": " + cleanLine(out.Cause)
 	}
@@ -209,7 +242,11 @@ func (r *runView) figures(now time.Time) string {
 	if end.IsZero() {
 		end = now
 	}
-	return fmt.Sprintf("%s · %s · %s", count(int64(r.turns), "turn"), count(r.tokens, "token"), seconds(end.Sub(r.begun)))
+	worked := end.Sub(r.begun) - r.waited
+	if r.asking > 0 {
+		worked -= end.Sub(r.asked)
+	}
+	return fmt.Sprintf("%s · %s · %s", count(int64(r.turns), "turn"), count(r.tokens, "token"), seconds(max(0, worked)))
 }
 
 func count(n int64, what string) string {
@@ -235,105 +272,25 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1fs", d.Seconds())
 }
 
-// draw writes the tree over the one that is on the screen.
-func (v *view) draw() {
-	if !v.live || v.paused {
-		return
+// pause takes the tree off the screen and gives the terminal back, for a
+// question.
+func (v *view) pause() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.paused = true
+	if v.live {
+		columns, _ := size(v.out)
+		io.WriteString(v.out, v.screen.erase(columns))
 	}
-	columns, rows := size(v.out)
-	lines := v.lines(rows - 2)
-	var b strings.Builder
-	if v.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", v.drawn)
-	}
-	for _, l := range lines {
-		b.WriteString("\x1b[2K" + ansi.Truncate(l, columns-1, "…") + "\r\n")
-	}
-	for range v.drawn - len(lines) {
-		b.WriteString("\x1b[2K\r\n")
-	}
-	if extra := v.drawn - len(lines); extra > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", extra)
-	}
-	v.drawn = len(lines)
-	io.WriteString(v.out, b.String())
+	v.tty.speak()
 }
 
-// erase takes the tree off the screen, for something else to be written.
-func (v *view) erase() {
-	if v.live && v.drawn > 0 {
-		fmt.Fprintf(v.out, "\x1b[%dA\x1b[J", v.drawn)
-		v.drawn = 0
+// resume goes on after a pause.
+func (v *view) resume() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.paused = false
+	if v.live {
+		v.tty.hush()
 	}
-}
-
-// lines returns the tree, at most n lines of it. What is still going on comes
-// before what is over.
-func (v *view) lines(n int) []string {
-	now := time.Now()
-	kids := map[string][]*runView{}
-	for _, r := range v.order {
-		kids[r.parent] = append(kids[r.parent], r)
-	}
-	var out []string
-	var walk func(r *runView, head, tail string)
-	walk = func(r *runView, head, tail string) {
-		out = append(out, head+v.row(r, now))
-		for i, k := range kids[r.id] {
-			if i == len(kids[r.id])-1 {
-				walk(k, tail+"└─ ", tail+"   ")
-			} else {
-				walk(k, tail+"├─ ", tail+"│  ")
-			}
-		}
-	}
-	for _, r := range kids[""] {
-		walk(r, "", "")
-	}
-	if len(out) <= n || n < 3 {
-		return out
-	}
-	var kept []string
-	left := 0
-	room := n - 2
-	for i, r := range v.order {
-		if i == 0 || r.status == "" && len(kept) < room {
-			kept = append(kept, strings.Repeat("  ", min(i, 1))+v.row(r, now))
-		} else {
-			left++
-		}
-	}
-	return append(kept, fmt.Sprintf("  … %s", count(int64(left), "more run")))
-}
-
-var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
-
-// row is one run's line.
-func (v *view) row(r *runView, now time.Time) string {
-	sign, style := spinner[v.frame%len(spinner)], ansi.NewStyle().ForegroundColor(ansi.Cyan)
-	text := r.now
-	switch {
-	case r.status == synapse.StatusCompleted:
-		sign, style, text = mark(r.status), ansi.NewStyle().ForegroundColor(ansi.Green), ""
-	case r.status == synapse.StatusFailed:
-		sign, style, text = mark(r.status), ansi.NewStyle().ForegroundColor(ansi.Red), "failed"
-	case r.status != "":
-		sign, style, text = mark(r.status), ansi.NewStyle().ForegroundColor(ansi.Yellow), strings.ReplaceAll(string(r.status), "_", " ")
-	case r.asking > 0:
-		sign, style, text = "?", ansi.NewStyle().ForegroundColor(ansi.Yellow), "asks for permission"
-	case r.children > 0:
-		text = "waiting for " + count(int64(r.children), "sub-agent")
-	}
-	name, dim := cleanLine(r.agent), r.figures(now)
-	if v.color {
-		sign, name, dim = style.Styled(sign), ansi.NewStyle().Bold().Styled(name), ansi.NewStyle().Faint().Styled(dim)
-	}
-	parts := []string{sign + " " + name}
-	if r.what != "" {
-		parts = append(parts, r.what)
-	}
-	if text != "" {
-		parts = append(parts, text)
-	}
-	return strings.Join(append(parts, dim), " · ")
 }
