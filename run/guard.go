@@ -129,8 +129,12 @@ func objectOf(args string) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(strings.NewReader(args))
 	var fields map[string]json.RawMessage
 	if err := dec.Decode(&fields); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
+		var typed *json.UnmarshalTypeError
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, errors.New("the JSON breaks off before its end")
+		case errors.As(err, &typed):
+			return nil, fmt.Errorf("%s where an object belongs", typed.Value)
 		}
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestArguments(t *testing.T) {
 		{"without an intent", `{"text":"a"}`, "read: a"},
 		{"an intent of another type", `{"intent":7,"text":"a"}`, "read: a"},
 		{"cut off", `{"text":"a`, "invalid arguments for read: the JSON breaks off before its end"},
-		{"not an object", `["a"]`, "invalid arguments for read: "},
+		{"not an object", `["a"]`, "invalid arguments for read: array where an object belongs"},
 		{"null", `null`, "invalid arguments for read: null where an object belongs"},
 		{"two objects", `{"text":"a"}{"text":"b"}`, "invalid arguments for read: there is something after the JSON object"},
 		{"empty", ``, "invalid arguments for read: "},
