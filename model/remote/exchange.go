@@ -71,11 +71,15 @@ func newExchange(m *model, name string) *exchange {
 
 func (x *exchange) facts() *facts { return x.stream.facts() }
 
+// minKey is how long a key must be to be taken out of messages. A shorter one is
+// a stand-in ("x", "none") for a server that wants none, and occurs in words.
+const minKey = 8
+
 // fault fills in who failed and keeps the key out of the message: a provider
 // may quote it.
 func (x *exchange) fault(err *synapse.ProviderError) *synapse.ProviderError {
 	err.Provider, err.Model = x.m.name, x.model
-	if x.m.key != "" {
+	if len(x.m.key) >= minKey {
 		err.Message = strings.ReplaceAll(err.Message, x.m.key, "[key]")
 	}
 	if x.failed == nil {
