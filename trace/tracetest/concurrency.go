@@ -1,7 +1,6 @@
 package tracetest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
