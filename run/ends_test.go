@@ -417,7 +417,7 @@ func TestBreakWaits(t *testing.T) {
 				break
 			}
 		}
-		r := &record{t: t, events: b.journal}
+		r := &record{t: t, events: b.journal, gaps: true}
 		r.verify()
 		if out := r.outcome("main"); out.Status != synapse.StatusCancelled {
 			t.Errorf("outcome = %+v", out)

@@ -93,7 +93,7 @@ func (r *localRun) Await(futures ...Future) int {
 
 // Call starts a handler in a goroutine of its own.
 func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
-	f := r.newFuture()
+	f := r.newFuture(false)
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
 		var stop context.CancelFunc
@@ -159,7 +159,7 @@ func (r *localRun) handle(ctx context.Context, handler string, in any, effect sy
 
 // Spawn starts the run of a sub-agent in a goroutine of its own.
 func (r *localRun) Spawn(_ string, in ChildInput) Future {
-	f := r.newFuture()
+	f := r.newFuture(true)
 	r.t.runs.Add(1)
 	if r.ctx.Err() != nil {
 		f.complete(nil, endOf(r.ctx))
@@ -191,7 +191,8 @@ func endOf(ctx context.Context) error {
 }
 
 // giveUpLater lets go of calls that don't stop though their run has ended: one
-// that hangs must not withhold the results of the others.
+// that hangs must not withhold the results of the others. Children are not given
+// up: they do the same with their own calls, and then end.
 func (r *localRun) giveUpLater() {
 	time.AfterFunc(r.t.l.grace(), func() {
 		r.mu.Lock()
@@ -219,8 +220,8 @@ type future struct {
 	err    error
 }
 
-func (r *localRun) newFuture() *future {
-	f := &future{r: r}
+func (r *localRun) newFuture(child bool) *future {
+	f := &future{r: r, child: child}
 	r.mu.Lock()
 	r.open[f] = struct{}{}
 	r.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -134,28 +135,43 @@ func (b *bench) input(ctx context.Context, in run.Input) *record {
 type record struct {
 	t      *testing.T
 	events []*synapse.Event
+	gaps   bool // the deltas are not among the events
 }
 
-// verify checks the invariants: numbers ascend, every started run has exactly
-// one end and says nothing after it, every call has exactly one result.
+// verify checks the invariants: numbers ascend without gaps and times with them,
+// every started run has exactly one end and says nothing after it, a child has
+// ended before its parent says so, with the same outcome, and every call has
+// exactly one result.
 func (r *record) verify() {
 	r.t.Helper()
-	var last int64
+	var last *synapse.Event
 	open := map[string]bool{}
+	ends := map[string]synapse.Outcome{}
 	calls := map[string]bool{} // waiting for their results, by run and id
 	for _, e := range r.events {
-		if e.Seq <= last {
-			r.t.Errorf("event %d follows %d", e.Seq, last)
+		if last != nil && (r.gaps && e.Seq <= last.Seq || !r.gaps && e.Seq != last.Seq+1) {
+			r.t.Errorf("event %d follows %d", e.Seq, last.Seq)
 		}
-		last = e.Seq
+		if last != nil && e.Time.Before(last.Time) {
+			r.t.Errorf("event %d is older than the one before it", e.Seq)
+		}
+		last = e
 		if e.Kind != synapse.KindRunStarted && !open[e.Run] {
 			r.t.Errorf("%s of run %s outside its start and end", e.Kind, e.Run)
 		}
 		switch b := e.Body.(type) {
 		case *synapse.RunStarted:
+			if open[e.Run] {
+				r.t.Errorf("run %s has two starts and one end", e.Run)
+			}
 			open[e.Run] = true
 		case *synapse.RunFinished:
 			delete(open, e.Run)
+			ends[e.Run] = b.Outcome
+		case *synapse.ChildFinished:
+			if out, ok := ends[b.Task]; open[b.Task] || !ok || !reflect.DeepEqual(out, b.Outcome) {
+				r.t.Errorf("child_finished of %s before or beside its end: %+v, its end: %+v", b.Task, b.Outcome, out)
+			}
 		case *synapse.ModelReplied:
 			for _, c := range b.Message.Calls() {
 				calls[e.Run+"/"+c.ID] = true
