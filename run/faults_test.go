@@ -2,12 +2,16 @@ package run_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/model/script"
+	"github.com/synapse-agents/synapse/run"
 )
 
 // hangTool ignores its context until release is closed.
@@ -52,5 +56,116 @@ func TestHungGrandchild(t *testing.T) {
 				t.Errorf("total = %+v", out.Total)
 			}
 		})
+	}
+}
+
+// cutAfter drops what the journal has after the first event that matches, as a
+// killed process leaves it.
+func (b *bench) cutAfter(match func(*synapse.Event) bool) {
+	b.t.Helper()
+	i := slices.IndexFunc(b.journal, match)
+	if i < 0 {
+		b.t.Fatal("the journal has no such event")
+	}
+	b.journal = b.journal[:i+1]
+}
+
+// again is a call that continues a task.
+func again(id string) synapse.ToolCall {
+	return script.Call("task", map[string]any{"task_id": id, "description": "again", "prompt": "go on"})
+}
+
+// TestContinueAfterCrash: the process died while a child and its own children
+// ran. The child is continued; it learns what became of the others, and asking
+// about them or stopping them tells the truth and breaks nothing.
+func TestContinueAfterCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{task("middle", "1")}}, {Text: "told"}},
+			"middle": {{Calls: []synapse.ToolCall{background("leaf", "2"), task("leaf", "3")}}, {Text: "ok"}, {Text: "ok"}},
+			"leaf":   {{Delay: time.Hour, Text: "x"}},
+		}))
+		b.child("middle", "task", "task_output", "task_stop")
+		b.edge("middle", "leaf", "leaf")
+		b.spec("leaf", "read")
+		b.run(t.Context(), "go")
+		n := 0
+		b.cutAfter(func(e *synapse.Event) bool {
+			if c, ok := e.Body.(*synapse.ChildStarted); ok && c.Agent == "leaf" {
+				n++
+			}
+			return n == 2
+		})
+		var middle string
+		leaves := map[bool]string{}
+		for _, e := range b.journal {
+			if c, ok := e.Body.(*synapse.ChildStarted); ok && c.Agent == "middle" {
+				middle = c.Task
+			} else if ok {
+				leaves[c.Background] = c.Task
+			}
+		}
+
+		b.local.NewID = func() string { return "trace-2" }
+		m := script.Play(func(n int, req *synapse.Request) script.Turn {
+			if strings.Contains(req.System, "main") {
+				if n == 0 {
+					return script.Turn{Calls: []synapse.ToolCall{again(middle)}}
+				}
+				return script.Turn{Text: script.Results(req)}
+			}
+			if n > 0 {
+				return script.Turn{Text: "seen: " + script.Results(req)}
+			}
+			// The conversation is whole, and names what was lost.
+			results := req.Messages[2]
+			if got := results.Parts[1].Result.Text; !strings.Contains(got, "unknown") || !strings.Contains(got, leaves[false]) {
+				return script.Turn{Err: fmt.Errorf("the lost call reads %q", got)}
+			}
+			last := req.Messages[len(req.Messages)-1]
+			if got := last.Text(); !strings.Contains(got, `Agent "leaf" failed: it was cut off`) || !strings.Contains(got, leaves[true]) {
+				return script.Turn{Err: fmt.Errorf("the model was told %q", got)}
+			}
+			var calls []synapse.ToolCall
+			for _, id := range leaves {
+				calls = append(calls,
+					script.Call("task_output", map[string]any{"task_id": id, "wait": 10}),
+					script.Call("task_output", map[string]any{"task_id": id}),
+					script.Call("task_stop", map[string]any{"task_id": id}))
+			}
+			return script.Turn{Calls: calls}
+		})
+		b.local.Model = func(synapse.ModelRef) (synapse.Model, error) { return m, nil }
+		r := b.run(t.Context(), "again")
+		out := r.outcome("middle")
+		if out.Status != synapse.StatusCompleted || strings.Count(out.Text, "failed: it was cut off") != 6 {
+			t.Errorf("middle ended as %+v", out)
+		}
+		if out.Failed != 0 {
+			t.Errorf("%d children of an earlier start count as failed", out.Failed)
+		}
+	})
+}
+
+// TestFoldOddEvents: a journal that was damaged gives an odd state, not a crash.
+func TestFoldOddEvents(t *testing.T) {
+	event := func(body synapse.Body) *synapse.Event {
+		return &synapse.Event{Run: "r", Kind: body.Kind(), Body: body}
+	}
+	events := []*synapse.Event{
+		event(&synapse.ToolFinished{Result: synapse.ToolResult{CallID: "x"}}),
+		event(&synapse.ChildFinished{Task: "nobody"}),
+		event(&synapse.RunStarted{Spec: &synapse.Spec{ID: "a", Agent: "a"}, Input: []synapse.Message{synapse.UserText("go")}}),
+		event(&synapse.ToolFinished{Result: synapse.ToolResult{CallID: "y"}}),
+	}
+	st, err := run.Fold(func(yield func(*synapse.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, "r")
+	if err != nil || len(st.Messages) != 1 {
+		t.Errorf("Fold = %+v, %v", st, err)
 	}
 }

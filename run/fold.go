@@ -46,18 +46,23 @@ func (f *folder) add(e *synapse.Event) {
 	case *synapse.ModelRequested:
 		f.flush()
 		st.Messages = append(st.Messages, b.Added...)
+		for _, c := range st.Children {
+			c.Told = c.Told || c.Done // in a result, or in what was added
+		}
 	case *synapse.ModelReplied:
 		st.Turns++
 		st.Messages = append(st.Messages, b.Message)
 		f.calls, f.results = b.Message.Calls(), map[string]*synapse.ToolResult{}
 	case *synapse.ToolFinished:
-		r := b.Result
-		f.results[r.CallID] = &r
+		if f.results != nil { // a result without a reply is nobody's
+			r := b.Result
+			f.results[r.CallID] = &r
+		}
 	case *synapse.ChildStarted:
 		st.Children[b.Task] = &Child{Task: b.Task, Agent: b.Agent, Description: b.Description, CallID: b.CallID, Background: b.Background}
 	case *synapse.ChildFinished:
 		if c := st.Children[b.Task]; c != nil {
-			c.Done, c.Told, c.Outcome = true, true, b.Outcome
+			c.Done, c.Told, c.Outcome = true, !c.Background, b.Outcome
 		}
 	case *synapse.RunFinished:
 		f.flush()
@@ -75,13 +80,21 @@ func (f *folder) flush() {
 	for i, call := range f.calls {
 		r := f.results[call.ID]
 		if r == nil {
-			r = &synapse.ToolResult{
-				CallID: call.ID, Name: call.Name, IsError: true,
-				Text: "the outcome of this call is unknown: the run was cut off while it was in flight; check before you do it again",
-			}
+			r = f.lost(call)
 		}
 		parts[i] = synapse.Part{Kind: synapse.PartResult, Result: r}
 	}
 	f.st.Messages = append(f.st.Messages, synapse.Message{Role: synapse.RoleTool, Parts: parts})
 	f.calls = nil
+}
+
+// lost is the result of a call that was in flight.
+func (f *folder) lost(call *synapse.ToolCall) *synapse.ToolResult {
+	text := "the outcome of this call is unknown: the run was cut off while it was in flight; check before you do it again"
+	for _, c := range f.st.Children {
+		if c.CallID == call.ID {
+			text += "\nTask: " + c.Task + " (set task_id to continue it)"
+		}
+	}
+	return &synapse.ToolResult{CallID: call.ID, Name: call.Name, IsError: true, Text: text}
 }

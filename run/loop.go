@@ -50,6 +50,11 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 	if l.st.Children == nil {
 		l.st.Children = map[string]*Child{}
 	}
+	for _, c := range l.st.Children {
+		if !c.Done { // a state has no futures: whatever ran in it has died
+			c.Done, c.Outcome = true, synapse.Outcome{Status: synapse.StatusFailed, Cause: "it was cut off: the process it ran in has ended"}
+		}
+	}
 	rt.Emit(&synapse.RunStarted{
 		Spec: in.Spec, Depth: in.Depth, Input: in.Input, Description: in.Description,
 		Background: in.Background, Resumed: in.State != nil, Limits: in.Limits,
