@@ -78,6 +78,16 @@ func (a ask) needs() role {
 	switch a.kind {
 	case kindTest, kindGit, kindCommand:
 		return roleExec
+	case kindList, kindFile:
+		return roleFind
+	case kindShow:
+		if !a.flags["symbol"] {
+			return roleRead
+		}
+	case kindSummary:
+		if e := ext(a.subject); e == "md" || e == "txt" || e == "rst" || a.subject == "" {
+			return roleRead
+		}
 	case kindRefuse, kindNone, kindHelp, kindTool, kindEach, kindAgents, kindTools:
 		return ""
 	}
@@ -105,8 +115,9 @@ func en(k kind, re string, flags ...string) rule {
 // rulebook is tried in order; the first that matches decides.
 var rulebook = []rule{
 	en(kindHelp, `help|hello|hi|what can you do(?: for me)?|who are you|what are you|how can you help(?: me)?|你好|帮助|你能做什么|你会什么|你是谁`),
-	en(kindAgents, `(?:which|what|list|show)(?: the| all)?(?: available)? (?:sub-?)?agents?(?: are there| are available| do you have| exist| can you use)?|有哪些(?:子)?代理|列出(?:所有)?(?:子)?代理`),
+	en(kindAgents, `(?:which|what|list|show)(?: me| are)?(?: the| all| your)*(?: available| built-?in| builtin)* (?:sub-?)?agents?(?: are there| are available| are built-?in| do you have| does it have| come with it| exist| can you use| can i use| can be used)?|有哪些(?:内置的?)?(?:子)?代理|列出(?:所有)?(?:内置的?)?(?:子)?代理`),
 	en(kindTools, `(?:which|what) tools (?:can you (?:use|call)|do you have|are (?:offered|available)(?: to you)?)|(?:list|show)(?: me)? (?:your|the|all)(?: available)? tools(?: you have)?|(?:你)?有哪些工具`),
+	en(kindEach, `for (?:each|every|all)(?: of)?(?: the)? (?P<x>[^:]+?)\s*:\s*(?P<y>.+)`),
 	en(kindEach, `for (?:each|every|all)(?: of)?(?: the)? (?P<x>.+?)(?:\s*[,:]\s*|\s+)(?P<y>(?:list|find|count|show|run|search|outline|summari[sz]e|print|quote|say|tell|report|display|describe|check|what|who|where)\b.+)`),
 	en(kindEach, `(?P<y>(?:list|find|count|show|run|search|outline|summari[sz]e|print|quote|display)\b.+?) (?:for|of|in) (?:each|every)(?: of)?(?: the)? (?P<x>.+)`),
 	en(kindEach, `对(?:于)?(?:每个|每一个|所有)\s*(?P<x>.+?)\s*[,，:：]?\s*(?P<y>(?:列出|查找|统计|显示|总结|运行|搜索|概述).+)`),
@@ -154,7 +165,8 @@ var rulebook = []rule{
 	en(kindSummary, `(?:summari[sz]e|sum up|(?:give (?:me )?)?(?:an? |the )?(?:short |brief )?(?:summary|overview) of|describe)(?: the)?(?: file| package| document| contents? of)? ?`+name+`|what is (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library)(?: about| for)?|what(?:'s| is) (?P<p>[\w./-]+\.(?:md|txt|rst)) about|what does (?:this|the) (?:project|repo(?:sitory)?|program|code(?:base)?|tool|library) do|(?:总结|概述|概括|介绍)(?:一下)?\s*(?P<x2>.*?)|这个?(?:项目|仓库)是(?:什么|做什么的|干什么的).*`),
 	en(kindSummary, `what (?:is|does)(?: the)? (?P<x>[\w./-]+) (?:package|file|folder|directory|module|script)(?: for| do| about)?|what(?: is|'s)(?: the)? (?:package|file|folder|module) (?P<x2>[\w./-]+)(?: for| about)?|what (?:does|do)(?: the)?(?: package| file| folder)? (?P<x3>[\w.-]+/[\w./-]+|[\w-]+\.(?:go|py|js|ts|rs|java|c|h|md)) do|what(?: is|'s)(?: there)? in(?: the)? (?P<x4>[\w./-]+)(?: package| folder| directory| module)|about(?: the)? (?P<x5>[\w./-]+)(?: package| folder| directory| module| file)|(?P<x6>[\w./-]+)\s*(?:包|目录|文件)(?:是)?(?:做什么|干什么|什么)(?:的|用的)?`),
 
-	en(kindDefine, `(?:where|in which file|in what file|which file)(?: is| are| does|'s)?(?: the)?(?: `+noun+`)? ?`+name+`(?: `+noun+`)? (?:get |gets |being )?(?:defined|declared|implemented|located|live|come from|coded|(?P<v>written|handled|created|set|built|computed|calculated|checked|enforced|parsed|decided|read|loaded|stored|kept|registered|compiled|resolved|started|run|executed|validated|retried|counted|limited|merged|streamed|encoded|decoded|sent|rendered|printed))(?: in.*)?|(?:find |show |locate |give )?(?:me )?(?:the )?(?:definition|declaration|implementation|source)(?: of| for)(?: the)?(?: `+noun+`)? `+strings.Replace(name, "<x>", "<x2>", 1)+`|(?:find|locate)(?: the)? `+noun+` (?P<x3>\S+)|(?:which|what) (?:file|package)s? (?:defines?|declares?|implements?|contains? the definition of|holds?|has)(?: the)?(?: `+noun+`)? (?P<x4>.+?)|where is the (?:code|implementation|logic) (?:for|of|that (?:does|handles|implements))(?: the)? (?P<x5>.+?)|(?:where is|find|locate)(?: the)? (?P<x6>\S+) `+noun+`|(?P<x7>.+?)\s*(?:是)?在(?:哪里|哪儿|哪个文件|什么地方)(?:里|中)?(?:被)?(?:定义|实现|声明)的?|(?:哪里|哪个文件)(?:定义|实现|声明)了?\s*(?P<x8>.+?)|(?:查找|找到|找)\s*(?P<x9>\S+)\s*的?(?:定义|实现)`),
+	en(kindDefine, `(?:where|in which file|in what file|which file)(?: is| are| does|'s)?(?: the)?(?: `+noun+`)? ?`+name+`(?: `+noun+`)? (?:get |gets |being )?(?:defined|declared|implemented|located|live|come from|coded|(?P<v>written|handled|created|set|built|computed|calculated|checked|enforced|parsed|decided|read|loaded|stored|kept|registered|compiled|resolved|started|run|executed|validated|retried|counted|limited|merged|streamed|encoded|decoded|sent|rendered|printed|produced|returned|emitted|raised|thrown|logged|reported|generated|formed|said))(?: in.*)?|(?:find |show |locate |give )?(?:me )?(?:the )?(?:definition|declaration|implementation|source)(?: of| for)(?: the)?(?: `+noun+`)? `+strings.Replace(name, "<x>", "<x2>", 1)+`|(?:find|locate)(?: the)? `+noun+` (?P<x3>\S+)|(?:which|what) (?:file|package)s? (?:defines?|declares?|implements?|contains? the definition of|holds?|has)(?: the)?(?: `+noun+`)? (?P<x4>.+?)|where is the (?:code|implementation|logic) (?:for|of|that (?:does|handles|implements))(?: the)? (?P<x5>.+?)|(?:where is|find|locate)(?: the)? (?P<x6>\S+) `+noun+`|(?P<x7>.+?)\s*(?:是)?在(?:哪里|哪儿|哪个文件|什么地方)(?:里|中)?(?:被)?(?:定义|实现|声明)的?|(?:哪里|哪个文件)(?:定义|实现|声明)了?\s*(?P<x8>.+?)|(?:查找|找到|找)\s*(?P<x9>\S+)\s*的?(?:定义|实现)`),
+	en(kindShow, `(?:what|which) (?:fields|members|values) (?:does|do|has|have|are in|are there in|make up)(?: an?| the)?(?: `+noun+`)? (?P<x>[\w.]+)(?: `+noun+`)?(?: have| hold| contain)?|(?:list|show|what are)(?: me)?(?: all)?(?: the)? (?:fields|members) (?:of|in)(?: an?| the)?(?: `+noun+`)? (?P<x2>[\w.]+)(?: `+noun+`)?|what (?:does|do)(?: an?| the)?(?: `+noun+`)? (?P<x3>(?-i:[A-Z])\w*)(?: `+noun+`)? (?:hold|contain|consist of|carry|look like|have)s?(?: in it)?|what is (?:in|inside)(?: an?| the)?(?: `+noun+`)? (?P<x4>(?-i:[A-Z][a-z]\w*))(?: `+noun+`)?|(?P<x5>\w+)\s*(?:有|包含)(?:哪些|什么)(?:字段|成员)`, "symbol"),
 	en(kindOutline, `(?:outline|give (?:me )?an outline of|list the outline of|(?:show|list|print)(?: me)? the (?:outline|structure|headings|sections|table of contents|symbols) (?:of|in))(?: the)?(?: file| package)? `+name+`|(?:what|which|list|show|find)(?: me)?(?: are)?(?: all)?(?: of)?(?: the)? ?(?P<v>exported |public )?(?P<k>functions?|funcs|types?|methods?|classes|structs?|interfaces?|symbols?|definitions?|identifiers?|headings|sections|constants?|names)(?: are| is)?(?: there| defined| declared| exported| exist)? (?:in|of|from|by)(?: the)?(?: file| package| module| document)? (?P<x2>.+?)|what (?:does|is)(?: the)?(?: package| file| module)? (?P<x3>[\w./-]+)(?: package| file| module)? (?P<e>export|define|declare|contain)s?|what is in(?: the)? (?P<x4>\S+)(?: package| file)?|(?:public |exported )?api of(?: the)?(?: package)? (?P<x5>\S+)(?: package)?|(?P<x6>[\w./-]+)\s*(?:包|文件|目录)?(?:里|中|下)?(?:有|定义了)(?:哪些|什么)(?:函数|类型|方法|类|标题|章节)|(?:列出|概览)\s*(?P<x7>[\w./-]+)\s*(?:的|里的|中的)(?:函数|类型|大纲|结构|标题|定义)`),
 
 	en(kindShow, `(?:show|read|print|cat|open|display|view|quote|see)(?: me)?(?: the)?(?: first (?P<f>\d+))? ?lines?(?: (?P<n>\d+)\s*(?:-|–|to|through|and)\s*(?P<m>\d+)| (?P<n2>\d+))?(?: of| from| in)(?: the)?(?: file)? `+name+`|(?:show|read|print|cat|open|display|view|quote|see|what is in|what's in)(?: me)?(?: the)?(?: file| contents? of(?: the)?(?: file)?)? ?(?P<x2>[\w./-]*\.\w+|readme|license|makefile|changelog|spec)(?:(?::| lines? )(?P<n3>\d+)(?:\s*(?:-|–|to)\s*(?P<m3>\d+))?)?(?: file)?|(?:显示|打开|读取?|查看|看看)\s*(?:文件)?\s*(?P<x3>[\w./-]+)\s*(?:的)?(?:第)?\s*(?:(?P<n4>\d+)\s*(?:-|到|至|~)\s*(?P<m4>\d+)\s*行)?(?:的内容|文件)?`),
@@ -164,7 +176,7 @@ var rulebook = []rule{
 	en(kindFile, `(?:where (?:is|are|can i find|do i find)|find|locate|look for)(?: the)?(?: files?)?(?: (?:named|called))? ?(?P<x>["`+"`"+`]?[\w*./-]+\.[\w*]+["`+"`"+`]?|readme|makefile|dockerfile|license|changelog)(?: file)?|(?:where is|find|locate)(?: the)? (?P<x2>\S+) file|(?:find|locate)(?: the)? files? (?:named|called|matching) (?P<x3>\S+)|(?P<x4>[\w.-]+\.\w+)\s*(?:文件)?在(?:哪里|哪儿)`),
 	en(kindGrep, `(?:search|grep|look|scan)(?: the (?:code|repo(?:sitory)?|project|files?|docs?))?(?: for)?(?: the)?(?: (?:word|string|text|pattern|phrase))? `+name+`|(?:find|list|show|quote)(?: me)?(?: all)?(?: of)?(?: the)? (?:occurrences?|mentions?|matches|lines|appearances|instances)(?: of| for| with| containing| matching| that (?:contain|mention|match))(?: the)?(?: (?:word|string|text))? (?P<x2>.+?)|(?:which|what|find|list)(?: all)?(?: the)? (?P<k>\S+ )?(?:files?|lines?|places?|docs?)(?: that)? (?:mentions?|contains?|match(?:es)?|includes?|has|have|with|containing|mentioning)(?: the)?(?: (?:word|string|text))? (?P<x3>.+?)|where is (?P<x4>.+?) (?:mentioned|documented|described|discussed)|(?:搜索|查找|检索|搜)(?:一下)?\s*(?P<x5>.+?)|哪些文件(?:包含|提到)了?\s*(?P<x6>.+?)`),
 	en(kindDefine, `(?:find|locate|where(?: is|'s))(?: the)?(?: code (?:for|of))? `+name+`|(?P<x2>[\w.]+)\s*在哪(?:里|儿)?`, "loose"),
-	en(kindDefine, "(?:what (?:is|are|does)(?: an?| the)?(?: "+noun+")? (?P<x>`[^`]+`|[A-Za-z]+(?:[A-Z_]\\w+|\\.\\w+)|[\\w.]+\\(\\))(?: do| mean| for| "+noun+")?|(?:doc(?:umentation)?s?|doc comment) (?:of|for) (?P<x2>[\\w.]+))", "doc"),
+	en(kindDefine, "(?:what (?:is|are|does)(?: an?| the)?(?: "+noun+")? (?P<x>`[^`]+`|(?-i:[A-Z][a-z]\\w+)|[A-Za-z]+(?:[A-Z_]\\w+|\\.\\w+)|[\\w.]+\\(\\))(?: do| mean| for| "+noun+")?|(?:doc(?:umentation)?s?|doc comment) (?:of|for) (?P<x2>[\\w.]+))", "doc"),
 	en(kindRefuse, `(?:write|implement|fix|refactor|rewrite|edit|change|update|add|remove|delete|rename|create|generate|translate|improve|optimi[sz]e|design|suggest|recommend|review|explain|why|should|debug|compare|think|plan|convert|draft|compose|port|migrate|deploy|commit|push|merge|make|evaluate|judge|rate|critique|argue|prove|predict|guess|imagine|invent|analy[sz]e|brainstorm|tell a|is (?:it|this|the .*) (?:good|better|safe|correct|right|worth)|(?:do|what do) you (?:think|like|prefer|recommend)|为什么|解释|翻译|写|修复|重构|优化|建议|评价|修改|实现|创建|删除|添加|设计|改)(?:\b.*|.*)`),
 	en(kindPassages, `(?:what|which|where|who|whose|how|when|does|do|is|are|can|list|find|show|quote|look up|has|have)\b\s*`+name+`|(?P<x2>.*(?:什么|哪些|哪个|哪里|如何|怎么|是否|多久|谁).*)`),
 }
@@ -176,6 +188,12 @@ func understand(text string) ask {
 		return a
 	}
 	text = direct(text)
+	if noun := definite().ReplaceAllString(text, "show the "); noun != text && len(noun) < maxPart {
+		if b := understand(noun); b.kind != kindPassages && able(b) {
+			b.text = text
+			return b
+		}
+	}
 	for _, r := range rulebook {
 		m := r.re().FindStringSubmatch(text)
 		if m == nil {
@@ -199,13 +217,30 @@ func understand(text string) ask {
 	return a
 }
 
+// definite begins a request that has no verb ("the git log").
+var definite = lazily(`(?i)^the `)
+
 var indirect = lazily(`(?i)^(where|who|what|how)(?: the)? (.+?) (is|are) (defined|declared|implemented|used|called|located|referenced|for|about)$`)
 
 var findOut = lazily(`(?i)^(?:find(?: out)?|look up|check|report|say|quote|show|list)\s+((?:where|who)\b.*)$`)
 
+var (
+	report = lazily(`(?i)^(?:find out|say|report|determine|tell)\s+((?:what|which|how|when)\b.*)$`)
+	listOf = lazily(`(?i)^(?:show|give|report|get|list|print)(?: me)? (?:an?|the)(?: full| complete| short)? (?:list|number|count) of (.+)$`)
+	ofWhat = lazily(`(?i)\b(number|count) of\b`)
+)
+
 // direct turns an indirect question ("find out where X is defined") around.
 func direct(text string) string {
 	text = findOut().ReplaceAllString(text, "$1")
+	text = report().ReplaceAllString(text, "$1")
+	if m := listOf().FindStringSubmatch(text); m != nil {
+		verb := "list "
+		if ofWhat().MatchString(text) {
+			verb = "count "
+		}
+		text = verb + m[1]
+	}
 	return indirect().ReplaceAllString(text, "$1 $3 $2 $4")
 }
 

@@ -13,6 +13,9 @@ func (s *session) define(a ask) section {
 	if a.subject == "" {
 		return undone("it does not say of what")
 	}
+	if a.flags["quoted"] && !identifier().MatchString(a.subject) {
+		return s.textInCode(a)
+	}
 	if !identifier().MatchString(a.subject) || a.command != "" && strings.ToLower(a.subject) == a.subject || a.flags["loose"] && strings.ToLower(a.subject) == a.subject {
 		return s.locate(a)
 	}
@@ -51,6 +54,25 @@ func (s *session) define(a ask) section {
 		sec.lines = append(sec.lines, h.quote())
 	}
 	sec.lines = append(sec.lines, noted(out)...)
+	return sec
+}
+
+// textInCode answers where a text that the request quotes stands in code.
+func (s *session) textInCode(a ask) section {
+	out := s.search(query{pattern: regexp.QuoteMeta(a.subject), path: a.scope, exts: orExts(a.exts), why: "find where “" + clip(a.subject, 40) + "” stands"})
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := byOwnFirst(under(readHits(out.text), a.scope))
+	own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return isTest(h.path) || inData(h.path) || isComment(h.text) })
+	sec := section{lead: fmt.Sprintf("“%s”: %s of code in %s", a.subject, count(len(own), "line"), count(distinctFiles(own), "file"))}
+	if n := len(hits) - len(own); n > 0 {
+		sec.lead += fmt.Sprintf("; %s in tests and comments", group(n))
+	}
+	if len(own) == 0 {
+		own = hits
+	}
+	sec.lines = append(quotes(own, 40), noted(out)...)
 	return sec
 }
 
@@ -434,10 +456,9 @@ func (s *session) grep(a ask) section {
 			if len(own) == 0 {
 				sec.lead = "no " + what + " in the project's own files"
 			}
-			sec.lead += fmt.Sprintf("; %d in sample data", n)
-			hits = hits[:min(len(hits), len(own)+5)] // what samples hold is nobody's work
+			sec.lead += fmt.Sprintf("; %s in sample data left out", count(n, "line"))
 		}
-		sec.lines = append(quotes(hits, 60), noted(out)...)
+		sec.lines = append(quotes(own, 60), noted(out)...) // what samples hold is nobody's work
 		return sec
 	}
 	if len(hits) == 0 && len(strings.Fields(what)) > 1 && !a.flags["quoted"] {

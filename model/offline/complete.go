@@ -86,6 +86,10 @@ func (a *ask) complete(g map[string]string) {
 	switch a.kind {
 	case kindEach:
 		a.subject, a.command = g["x"], tidy(g["y"])
+		if m := goesOn().FindStringSubmatch(a.text); m != nil {
+			a.subject, a.command = strings.TrimSpace(m[1]), tidy(m[2])
+			g["x"] = a.subject
+		}
 		a.items = listed(g["x"])
 	case kindTool:
 		a.flags["skill"] = strings.EqualFold(g["k"], "skill")
@@ -289,6 +293,8 @@ func listed(s string) []string {
 
 // What requests are taken apart with.
 var (
+	// goesOn is a list in which a verb is a name ("policy, run and trace").
+	goesOn      = lazily(`(?i)^for (?:each|every|all)(?: of)?(?: the)? ([^:]+, *(?:list|find|count|show|run|search|outline|print|quote|report|display|check|test)(?:,| and) [\w./-]+)[,:]?\s+([a-z]+ .+)$`)
 	testScope   = lazily(`(?i)\b(?:run|test|do|are)(?: all)?(?: the| just| only)? ([\w./-]+)(?:'s)? (?:package'?s? )?(?:unit )?tests?\b`)
 	testTail    = lazily(`(?i)\b(?:tests? )?(?:for|in|of) (?:the )?([\w./-]+)(?: package| folder)?$`)
 	testScopeZh = lazily(`(?:运行|跑|执行)(?:一下|一遍)?\s*([\w./-]+)\s*(?:包|目录)?的?(?:单元)?(?:测试|单测)`)

@@ -31,7 +31,7 @@ func (s *session) send(text, name string, a ask) (section, string) {
 		if who, ok = named(s.agents, name); !ok {
 			return section{title: text, failed: true, left: []string{fmt.Sprintf("there is no agent %q; there are: %s", name, s.agentNames())}}, "no agent " + name
 		}
-		if need := a.needs(); need != "" && able(a) && !who.can(need) && !(need == roleSearch && who.can(roleExec)) {
+		if need := a.needs(); need != "" && able(a) && !who.serves(need) {
 			return section{title: text, failed: true, left: []string{fmt.Sprintf("the agent %s has no tool to %s", who.name, verbs[need])}}, who.name + " lacks tools"
 		}
 	default:
@@ -214,6 +214,7 @@ func (s *session) each(a ask) section {
 }
 
 var (
+	theThing = lazily(`(?i)\b(?:the|that|this|each) (?:package|folder|directory|file|module|one)$`)
 	itsThing = lazily(`(?i)\b(?:its|their)\s+(\w[\w ]*)$`)
 	each     = lazily(`(?i)\b(?:it|them|each one|each|that one)\b`)
 )
@@ -229,6 +230,8 @@ func about(do, item string) string {
 			joint = " in "
 		}
 		return do[:m[0]] + "the " + what + joint + item
+	case theThing().MatchString(do):
+		return theThing().ReplaceAllLiteralString(do, item)
 	case each().MatchString(do):
 		return each().ReplaceAllLiteralString(do, item)
 	case bareVerb().MatchString(do):

@@ -41,7 +41,7 @@ func (s *session) listFiles(a ask) section {
 	if a.scope != "" {
 		where = " in " + a.scope
 	}
-	sec := section{lead: fmt.Sprintf("%s%s (find_files %s)", count(len(paths)+left, what), where, pattern), lines: head(paths, 100)}
+	sec := section{lead: fmt.Sprintf("%s%s (%s %s)", count(len(paths)+left, what), where, s.by(roleFind), pattern), lines: head(paths, 100)}
 	if left > 0 {
 		sec.lines = append(sec.lines, fmt.Sprintf("… %s more that the tool left out", count(left, "file")))
 	}
@@ -237,7 +237,7 @@ func (s *session) count(a ask) section {
 		if len(n) == 2 && n[1] > 0 {
 			lead += fmt.Sprintf(": %s in code, %s in tests", group(n[0]), group(n[1]))
 		}
-		say("%s (search_files counts lines per file)", lead)
+		say("%s (%s counts lines per file)", lead, s.by(roleSearch))
 		if add(files) > 1 && whole {
 			sec.lines = append(sec.lines, byDir(all, a.scope)...)
 		}
@@ -318,7 +318,7 @@ func (s *session) countFiles(a ask, lang, where string, outs *[]outcome, say fun
 	if a.lang == "Go" {
 		source = "**/*.go, tests apart"
 	}
-	say("%s (find_files %s)", text, source)
+	say("%s (%s %s)", text, s.by(roleFind), source)
 	if len(a.exts) == 0 && left == 0 && !a.flags["testfiles"] {
 		for _, l := range byExt(paths) {
 			say("%s", l)

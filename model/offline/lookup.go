@@ -10,8 +10,13 @@ import (
 
 // find lists files by glob below dir.
 func (s *session) find(pattern, dir string) outcome {
-	if s.box.role(roleFind) == nil && s.box.role(roleExec) != nil {
-		return s.shell(findCommand(pattern, dir), "list the files")
+	if s.box.role(roleFind) == nil {
+		if s.box.role(roleExec) != nil {
+			return s.shell(findCommand(pattern, dir), "list the files")
+		}
+		if o := s.box.role(roleSearch); o != nil && o.mode("files") != "" { // files with a line, any line
+			return s.use(roleSearch, want{"+pattern": "^", "+dir": dir, "+glob": pattern, "+mode": "files"}.clean(), "list "+pattern)
+		}
 	}
 	return s.use(roleFind, want{"+pattern": pattern, "+dir": dir}.clean(), "list "+pattern)
 }
@@ -182,6 +187,9 @@ func (s *session) resolve(name string) ([]string, section, bool) {
 		pattern = "**/" + foldCase(name) + "*"
 	}
 	out := s.find(pattern, "")
+	if out.state == missing && known && s.box.role(roleRead) != nil {
+		return []string{name}, section{}, false // reading it will tell
+	}
 	if sec, stop := stopped(out); stop {
 		return nil, sec, true
 	}

@@ -38,6 +38,13 @@ func (a agent) can(r role) bool {
 	})
 }
 
+// serves reports whether the agent can do the role's work with any tool:
+// commands list, search and read files too.
+func (a agent) serves(r role) bool {
+	return a.can(r) || a.can(roleExec) && (r == roleFind || r == roleSearch || r == roleRead) ||
+		r == roleFind && a.can(roleSearch)
+}
+
 // fold makes names comparable: case, blanks, "-" and "_" do not count.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -67,6 +74,13 @@ func pick(agents []agent, part ask) (agent, bool) {
 	for _, a := range agents {
 		if part.needs() == "" || a.can(part.needs()) {
 			able = append(able, a)
+		}
+	}
+	if len(able) == 0 {
+		for _, a := range agents {
+			if a.serves(part.needs()) {
+				able = append(able, a)
+			}
 		}
 	}
 	if len(able) == 0 {

@@ -90,6 +90,16 @@ func (s *session) use(r role, w want, why string) outcome {
 	return s.call(o, w, why)
 }
 
+// by names the tool that does a role's work here.
+func (s *session) by(r role) string {
+	for _, r := range []role{r, roleExec, roleSearch} {
+		if o := s.box.role(r); o != nil {
+			return o.def.Name
+		}
+	}
+	return "a tool"
+}
+
 var verbs = map[role]string{
 	roleFind: "find files", roleSearch: "search files", roleRead: "read files",
 	roleExec: "run commands (execute)", roleTask: "delegate (task)",

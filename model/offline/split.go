@@ -242,14 +242,37 @@ func addressee(clause string, names []string) (agent, rest string) {
 		}
 		for _, n := range names {
 			if fold(n) == fold(m[1]) {
-				return n, tidy(m[2])
+				return n, wish(tidy(m[2]))
 			}
 		}
 		if i == 0 || i == 2 { // it says "agent": a name nobody has is still a name
-			return m[1], tidy(m[2])
+			return m[1], wish(tidy(m[2]))
 		}
 	}
 	return "", clause
+}
+
+var wished = lazily(`(?i)^(for|about|whether|if)\s+(.+)$`)
+
+// wish makes a request of what somebody is asked for or about ("the git log").
+func wish(s string) string {
+	m := wished().FindStringSubmatch(s)
+	if m == nil || forEach().MatchString(s) {
+		return s
+	}
+	switch what := m[2]; strings.ToLower(m[1]) {
+	case "about":
+		return "summarise " + what
+	case "for":
+		for _, verb := range []string{"show ", "list ", "find "} {
+			if a := understand(verb + what); able(a) && a.kind != kindPassages {
+				return verb + what
+			}
+		}
+		return "find " + what
+	default:
+		return "check whether " + what
+	}
 }
 
 // resolve puts what the clause before was about in the place of a pronoun.

@@ -308,7 +308,7 @@ func (s *session) testsOf(a ask) section {
 	}
 	return section{
 		lead:  fmt.Sprintf("%s named after “%s” (their own name, file or folder) in %s", count(len(hits), "test"), topic, count(distinctFiles(hits), "file")),
-		lines: append(quotes(hits, 30), noted(named, inFile, inDir)...),
+		lines: append(quotes(hits, 60), noted(named, inFile, inDir)...),
 	}
 }
 
