@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/synapse-agents/synapse"
@@ -34,7 +35,7 @@ func (l *loop) batch(calls []*synapse.ToolCall, stop synapse.StopReason) error {
 	steps := make([]*step, len(calls))
 	parallel := true
 	for i, call := range calls {
-		steps[i] = &step{call: call, key: fmt.Sprintf("t%d/tool/%d", l.turn, i+1)}
+		steps[i] = &step{call: call, key: l.at + "/tool/" + strconv.Itoa(i+1)}
 		parallel = parallel && l.parallel(call.Name)
 	}
 	var err error

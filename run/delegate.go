@@ -140,7 +140,7 @@ func (l *loop) resume(s *step, in *ChildInput, args taskArgs) (refusal string, e
 // taskID derives a child's run id from its place, so that it is the same when
 // the parent is resumed.
 func (l *loop) taskID(key string) string {
-	sum := sha256.Sum256([]byte(l.in.Trace + "/" + l.in.Run + "/" + key + fmt.Sprintf("/%d", l.base)))
+	sum := sha256.Sum256([]byte(l.in.Trace + "/" + l.in.Run + "/" + key))
 	return "t-" + hex.EncodeToString(sum[:5])
 }
 
@@ -273,7 +273,7 @@ func (l *loop) announcements() []synapse.Message {
 	var out []synapse.Message
 	for _, c := range ended {
 		c.Told = true
-		r := l.report(c, fmt.Sprintf("t%d/told/%s", l.turn, c.Task))
+		r := l.report(c, l.at+"/told/"+c.Task)
 		out = append(out, synapse.UserText("A background task has ended.\n\n"+r.Text))
 	}
 	return out
@@ -318,7 +318,9 @@ func (l *loop) report(c *Child, key string) *synapse.ToolResult {
 	text := out.Text
 	if size := len(text); size > maxReport*4 {
 		path := ""
-		err := l.rt.Call(key+"/keep", HandlerKeep, KeepInput{Name: c.Task + ".md", Text: text}, l.options(synapse.EffectKeyed)).Get(&path)
+		sum := sha256.Sum256([]byte(text)) // a task that is continued has several reports
+		name := c.Task + "-" + hex.EncodeToString(sum[:3]) + ".md"
+		err := l.rt.Call(key+"/keep", HandlerKeep, KeepInput{Name: name, Text: text}, l.options(synapse.EffectKeyed)).Get(&path)
 		text = shorten(text, maxReport*4)
 		if err != nil {
 			text += fmt.Sprintf("\n[the report has %d bytes; the rest could not be kept: %v]", size, err)

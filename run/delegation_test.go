@@ -445,7 +445,7 @@ func TestLongReport(t *testing.T) {
 	if kept != strings.TrimSpace(long) {
 		t.Errorf("%d bytes were kept of %d", len(kept), len(long))
 	}
-	if len(got) > 81_000 || !strings.Contains(got, "the whole of it is in /kept/"+taskIDs(r)[0]+".md") {
+	if len(got) > 81_000 || !strings.Contains(got, "the whole of it is in /kept/"+taskIDs(r)[0]) {
 		t.Errorf("the parent reads %d bytes ending in %q", len(got), got[len(got)-100:])
 	}
 }

@@ -169,3 +169,63 @@ func TestFoldOddEvents(t *testing.T) {
 		t.Errorf("Fold = %+v, %v", st, err)
 	}
 }
+
+// TestKeysOfAContinuedRun: the second start of a run makes the same first call
+// as the first one did. To a tool that keeps its promise about keys, it is
+// another call all the same; so is its question, and so is a long report.
+func TestKeysOfAContinuedRun(t *testing.T) {
+	long := strings.Repeat("word ", 20_000)
+	write := script.Call("write", map[string]any{"text": "x"})
+	var id string
+	starts := 0
+	b := newBench(t, script.Play(func(n int, req *synapse.Request) script.Turn {
+		if strings.Contains(req.System, "main") {
+			switch n {
+			case 0:
+				return script.Turn{Calls: []synapse.ToolCall{task("worker", "1")}}
+			case 1:
+				id = idIn(script.Results(req))
+				return script.Turn{Calls: []synapse.ToolCall{again(id)}}
+			}
+			return script.Turn{Text: "told"}
+		}
+		if n%2 == 0 {
+			return script.Turn{Calls: []synapse.ToolCall{write}}
+		}
+		starts++
+		return script.Turn{Text: fmt.Sprint(starts, long)}
+	}))
+	var keys, asks []string
+	kept := map[string]string{}
+	b.tools[1].Keyed = true
+	b.tools[1].Run = func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+		keys = append(keys, in.Key)
+		return synapse.TextResult("ok"), nil
+	}
+	b.local.Ask = func(_ context.Context, q synapse.Ask) (synapse.Answer, error) {
+		asks = append(asks, q.ID)
+		return synapse.Answer{Allow: true}, nil
+	}
+	b.local.Keep = func(_ context.Context, name, text string) (string, error) {
+		kept[name] = text
+		return "/kept/" + name, nil
+	}
+	asking(b.child("worker", "write"), "write")
+	r := b.run(t.Context(), "go")
+	if len(keys) != 2 || keys[0] == keys[1] {
+		t.Errorf("keys = %q", keys)
+	}
+	if len(asks) != 2 || asks[0] == asks[1] {
+		t.Errorf("questions = %q", asks)
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d of 2 reports are kept", len(kept))
+	}
+	seen := map[string]bool{}
+	for _, s := range bodies[*synapse.ToolStarted](r, "worker") {
+		if seen[s.Key] {
+			t.Errorf("two calls of one run have the key %s", s.Key)
+		}
+		seen[s.Key] = true
+	}
+}

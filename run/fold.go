@@ -41,6 +41,7 @@ func (f *folder) add(e *synapse.Event) {
 	switch b := e.Body.(type) {
 	case *synapse.RunStarted:
 		f.flush()
+		st.Starts++
 		st.Spec, st.Depth, st.ParentRun, st.Description, st.Ended = b.Spec, b.Depth, e.ParentRun, b.Description, false
 		st.Messages = append(st.Messages, b.Input...)
 	case *synapse.ModelRequested:

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,8 @@ type loop struct {
 	in Start
 	st *State
 
-	turn      int // of this start
+	turn      int    // of this start
+	at        string // this turn's place, where the keys of its calls begin
 	toolCalls int
 	fixes     int
 	cut       bool   // the last turn has been announced
@@ -59,6 +61,7 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 		Spec: in.Spec, Depth: in.Depth, Input: in.Input, Description: in.Description,
 		Background: in.Background, Resumed: in.State != nil, Limits: in.Limits,
 	})
+	l.st.Starts++
 	l.st.Messages = append(l.st.Messages, in.Input...)
 	l.base = len(l.st.Messages)
 
@@ -87,6 +90,7 @@ func (l *loop) turns() synapse.Outcome {
 	var added []synapse.Message // since the last reply, besides tool results
 	for {
 		l.turn++
+		l.at = l.place()
 		if l.lastTurn() {
 			l.cut = true
 			l.waitForAll()
@@ -106,7 +110,7 @@ func (l *loop) turns() synapse.Outcome {
 		added = nil
 
 		var reply *synapse.Reply
-		err := l.rt.Call(fmt.Sprintf("t%d/model", l.turn), HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&reply)
+		err := l.rt.Call(l.at+"/model", HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&reply)
 		if err != nil {
 			return l.broken(err)
 		}
@@ -164,6 +168,16 @@ func (l *loop) turns() synapse.Outcome {
 		}
 		return l.finish(l.lastText())
 	}
+}
+
+// place names this turn within the run. A run's first start has nothing before
+// the turn; a later one counts its turns anew, and its calls are others.
+func (l *loop) place() string {
+	at := "t" + strconv.Itoa(l.turn)
+	if l.st.Starts > 1 {
+		at = "s" + strconv.Itoa(l.st.Starts) + "/" + at
+	}
+	return at
 }
 
 // nameCalls gives every call of a reply an id of its own: some models leave them

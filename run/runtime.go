@@ -23,8 +23,8 @@ import (
 type Runtime interface {
 	// Call starts a registered handler: a name and an input that can be
 	// written as JSON, never a closure, since a closure can't move to another
-	// process. The key ("t3/tool/2") is unique within the run and the same
-	// when the run is resumed. A call whose effect is not EffectRead starts
+	// process. The key ("t3/tool/2", and "s2/t3/tool/2" after the run has been
+	// continued once) is unique within the run. A call whose effect is not EffectRead starts
 	// only after every event emitted before it is durable.
 	Call(key, handler string, in any, opt CallOptions) Future
 	// Spawn starts the run of a sub-agent. Its future's value is a
@@ -129,6 +129,7 @@ type State struct {
 	ParentRun   string
 	Description string
 	Messages    []synapse.Message
+	Starts      int // how often it has been started, or continued
 	Turns       int
 	// Children are the sub-agents this run has started, by task id.
 	Children map[string]*Child
