@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/model/script"
+	"github.com/synapse-agents/synapse/policy"
 	"github.com/synapse-agents/synapse/run"
 )
 
@@ -227,5 +229,46 @@ func TestKeysOfAContinuedRun(t *testing.T) {
 			t.Errorf("two calls of one run have the key %s", s.Key)
 		}
 		seen[s.Key] = true
+	}
+}
+
+// TestArgumentsOfAnotherCase: Go's JSON decoder takes "Path" for "path", and
+// "ſ" for "s". What the rules were not shown must not reach the tool.
+func TestArgumentsOfAnotherCase(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{`{"path":"docs/a"}`, `{"path":"docs/a"}`},
+		{`{"Path":"secret/a"}`, `invalid arguments for look: there is no property "Path": did you mean "path"?`},
+		{`{"path":"docs/a","PATH":"secret/a"}`, `invalid arguments for look: there is no property "PATH": did you mean "path"?`},
+		{`{"path":"docs/a","other":1}`, `{"other":1,"path":"docs/a"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{{Name: "look", Args: tt.args}}}, script.Turn{Text: "ok"}))
+			b.tools = append(b.tools, synapse.Tool{
+				Name: "look", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+				Subject: policy.Subject{Kind: policy.SubjectPath, Args: []string{"path"}},
+				Run: func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+					return synapse.TextResult(string(in.Args)), nil
+				},
+			})
+			b.graph.Specs[0].Policy = policy.Policy{Allow: []string{"look"}, Rules: []policy.Source{
+				{Rules: []policy.Rule{{Tool: "look", Pattern: "secret/**", Action: policy.Deny}}},
+			}}
+			if got := b.run(t.Context(), "go").results("main")[0]; !strings.HasPrefix(got, tt.want) {
+				t.Errorf("result = %s, want %s", got, tt.want)
+			}
+		})
+	}
+	b := newBench(t, byAgent(map[string][]script.Turn{
+		"main": {{Calls: []synapse.ToolCall{
+			script.Call("task", map[string]any{"subagent_type": "mild", "\u017fubagent_type": "wild", "description": "d", "prompt": "p"}),
+		}}, {Text: "told"}},
+		"mild": {{Text: "mild"}}, "wild": {{Text: "wild"}},
+	}))
+	b.child("mild")
+	b.child("wild")
+	b.graph.Specs[0].Policy.Rules = []policy.Source{{Rules: []policy.Rule{{Tool: "task", Pattern: "wild", Action: policy.Deny}}}}
+	if r := b.run(t.Context(), "go"); len(bodies[*synapse.RunStarted](r, "wild")) != 0 {
+		t.Error("the denied agent ran")
 	}
 }

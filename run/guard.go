@@ -50,6 +50,9 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	if err != nil {
 		return verdict{refusal: malformed(call, offered, err)}
 	}
+	if err := sameCase(fields, schema.Schema()); err != nil {
+		return verdict{refusal: malformed(call, offered, err)}
+	}
 	v := verdict{}
 	if strip {
 		v.intent = intentOf(fields)
@@ -145,6 +148,33 @@ func objectOf(args string) (map[string]json.RawMessage, error) {
 		return nil, errors.New("there is something after the JSON object")
 	}
 	return fields, nil
+}
+
+// sameCase refuses arguments that are a property's name in other letters. Go's
+// JSON decoder would give them to the tool under the property's name, though the
+// schema and the rules have not seen them as that.
+func sameCase(fields map[string]json.RawMessage, schema *jsonschema.Schema) error {
+	unknown := ""
+	for name := range fields {
+		if _, ok := schema.Properties[name]; !ok && (unknown == "" || name < unknown) && propertyLike(schema, name) != "" {
+			unknown = name
+		}
+	}
+	if unknown == "" {
+		return nil
+	}
+	return fmt.Errorf("there is no property %q: did you mean %q?", unknown, propertyLike(schema, unknown))
+}
+
+// propertyLike returns the first property that differs from name in case only.
+func propertyLike(schema *jsonschema.Schema, name string) string {
+	like := ""
+	for property := range schema.Properties {
+		if strings.EqualFold(property, name) && (like == "" || property < like) {
+			like = property
+		}
+	}
+	return like
 }
 
 // malformed tells the model what is wrong with its arguments and what they must
