@@ -103,7 +103,6 @@ func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	}
 	f.cancel = cancel
 	seq := r.t.events.last()
-	r.t.runs.Add(1)
 	go func() {
 		defer cancel(nil)
 		v, err := r.handle(ctx, handler, in, opt.Effect, seq)
@@ -160,7 +159,6 @@ func (r *localRun) handle(ctx context.Context, handler string, in any, effect sy
 // Spawn starts the run of a sub-agent in a goroutine of its own.
 func (r *localRun) Spawn(_ string, in ChildInput) Future {
 	f := r.newFuture(true)
-	r.t.runs.Add(1)
 	if r.ctx.Err() != nil {
 		f.complete(nil, endOf(r.ctx))
 		return f
@@ -222,6 +220,7 @@ type future struct {
 
 func (r *localRun) newFuture(child bool) *future {
 	f := &future{r: r, child: child}
+	r.t.runs.Add(1) // before anybody can complete it
 	r.mu.Lock()
 	r.open[f] = struct{}{}
 	r.mu.Unlock()
