@@ -283,6 +283,7 @@ func (v *verdict) decision() Decision {
 		d.Reason = v.detail
 		return d
 	}
+	d.Rule = *v.rule
 	if v.rule.Line > 0 {
 		line := strconv.Itoa(v.rule.Line)
 		if d.Origin == "" {

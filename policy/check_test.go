@@ -123,21 +123,21 @@ func TestDecisionNamesWhatDecided(t *testing.T) {
 		want policy.Decision
 	}{
 		{policy.Call{Tool: "execute", Kind: policy.SubjectCommand, Subjects: []string{"git status"}},
-			policy.Decision{Action: policy.Allow, Origin: "user settings.json:2", Subject: "git status", Reason: `the rule execute "git *" allows "git status"`}},
+			policy.Decision{Action: policy.Allow, Origin: "user settings.json:2", Subject: "git status", Reason: `the rule execute "git *" allows "git status"`, Rule: p.Rules[0].Rules[1]}},
 		{policy.Call{Tool: "execute", Kind: policy.SubjectCommand, Subjects: []string{"git status && git push origin"}},
-			policy.Decision{Action: policy.Deny, Origin: "reviewer.md:1", Subject: "git status && git push origin", Reason: `the rule execute "git push *" denies "git push origin"`}},
+			policy.Decision{Action: policy.Deny, Origin: "reviewer.md:1", Subject: "git status && git push origin", Reason: `the rule execute "git push *" denies "git push origin"`, Rule: p.Rules[1].Rules[0]}},
 		{policy.Call{Tool: "execute", Kind: policy.SubjectCommand, Subjects: []string{"ls"}},
-			policy.Decision{Action: policy.Ask, Origin: "user settings.json:1", Subject: "ls", Reason: `the rule execute "*" asks about "ls"`}},
+			policy.Decision{Action: policy.Ask, Origin: "user settings.json:1", Subject: "ls", Reason: `the rule execute "*" asks about "ls"`, Rule: p.Rules[0].Rules[0]}},
 		{policy.Call{Tool: "execute", Kind: policy.SubjectCommand, Subjects: []string{"git $x"}},
-			policy.Decision{Action: policy.Ask, Origin: "reviewer.md:1", Subject: "git $x", Reason: `the rule execute "git push *" may be about "git $x"`}},
+			policy.Decision{Action: policy.Ask, Origin: "reviewer.md:1", Subject: "git $x", Reason: `the rule execute "git push *" may be about "git $x"`, Rule: p.Rules[1].Rules[0]}},
 		{policy.Call{Tool: "read_file", Kind: policy.SubjectPath, Subjects: []string{"a", "/secrets/key", "b"}},
-			policy.Decision{Action: policy.Deny, Origin: "reviewer.md:2", Subject: "/secrets/key", Reason: `the rule read_file "secrets/**" denies "/secrets/key"`}},
+			policy.Decision{Action: policy.Deny, Origin: "reviewer.md:2", Subject: "/secrets/key", Reason: `the rule read_file "secrets/**" denies "/secrets/key"`, Rule: p.Rules[1].Rules[1]}},
 		{policy.Call{Tool: "read_file", Kind: policy.SubjectPath, Subjects: []string{"a"}},
 			policy.Decision{Action: policy.Allow, Reason: "no rule matches"}},
 		{policy.Call{Tool: "note"},
-			policy.Decision{Action: policy.Ask, Origin: "reviewer.md:3", Reason: `the rule note "*" asks about this tool`}},
+			policy.Decision{Action: policy.Ask, Origin: "reviewer.md:3", Reason: `the rule note "*" asks about this tool`, Rule: p.Rules[1].Rules[2]}},
 		{policy.Call{Tool: "note", Subjects: []string{"x"}},
-			policy.Decision{Action: policy.Deny, Origin: "line 7", Subject: "x", Reason: `the rule note "x" denies "x"`}},
+			policy.Decision{Action: policy.Deny, Origin: "line 7", Subject: "x", Reason: `the rule note "x" denies "x"`, Rule: p.Rules[2].Rules[0]}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, p.Check(tt.call)); diff != "" {

@@ -126,4 +126,6 @@ type Decision struct {
 	Origin string
 	// Subject is the one that decided, where a rule did.
 	Subject string
+	// Rule is the rule that decided, the zero value where none did.
+	Rule Rule
 }

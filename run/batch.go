@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/synapse-agents/synapse"
@@ -124,7 +125,8 @@ func (l *loop) parallel(name string) bool {
 // started. Its error ends the run.
 func (l *loop) begin(s *step, stop synapse.StopReason) error {
 	if stop == synapse.StopLength {
-		if _, err := objectOf(s.call.Args); err != nil {
+		_, err := objectOf(s.call.Args)
+		if err != nil || strings.TrimSpace(s.call.Args) == "" { // cut off before the arguments began
 			l.refuse(s, "not run: the reply was cut off by the output limit in the middle of this call; make the call again, with less in it", "")
 			return nil
 		}
@@ -154,7 +156,7 @@ func (l *loop) start(s *step) error {
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: effect})
 	s.future = l.rt.Call(s.key, HandlerTool, ToolInput{
 		Name: t.Name,
-		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t, s.v.ask)},
+		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t, s.v.asks)},
 	}, l.options(effect))
 	return nil
 }

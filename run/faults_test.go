@@ -272,3 +272,64 @@ func TestArgumentsOfAnotherCase(t *testing.T) {
 		t.Error("the denied agent ran")
 	}
 }
+
+// TestTruncatedBeforeItsArguments: a reply that is cut off right after the name
+// of its call has no arguments yet; that is not a call without arguments.
+func TestTruncatedBeforeItsArguments(t *testing.T) {
+	b := newBench(t, script.New(
+		script.Turn{Stop: synapse.StopLength, Calls: []synapse.ToolCall{{Name: "clear"}}},
+		script.Turn{Calls: []synapse.ToolCall{{Name: "clear"}}},
+		script.Turn{Text: "ok"},
+	))
+	b.tools = append(b.tools, synapse.Tool{Name: "clear", Run: func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) {
+		return synapse.TextResult("all is gone"), nil
+	}})
+	b.graph.Specs[0].Policy.Allow = []string{"clear"}
+	got := b.run(t.Context(), "go").results("main")
+	if len(got) != 2 || !strings.Contains(got[0], "cut off by the output limit") || got[1] != "all is gone" {
+		t.Errorf("results = %q", got)
+	}
+}
+
+// TestPermitsAfterApproval: who allows a search of a folder that a rule asks
+// about has allowed what that rule covers in it, for that call; what another
+// rule covers stays closed.
+func TestPermitsAfterApproval(t *testing.T) {
+	walk := func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+		var seen []string
+		for _, p := range []string{"docs/a", "docs/b", "docs/keys/c", "docs/plans/d", "src/e"} {
+			if in.Permits(p) {
+				seen = append(seen, p)
+			}
+		}
+		return synapse.TextResult(strings.Join(seen, " ")), nil
+	}
+	tests := []struct {
+		path string
+		want string
+	}{
+		{"docs", "docs/a docs/b src/e"}, // the user has said yes to docs
+		{"src", "src/e"},                // nobody was asked
+	}
+	for _, tt := range tests {
+		b := newBench(t, script.New(
+			script.Turn{Calls: []synapse.ToolCall{script.Call("walk", map[string]any{"path": tt.path})}},
+			script.Turn{Text: "ok"},
+		))
+		b.tools = append(b.tools, synapse.Tool{
+			Name: "walk", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+			Subject: policy.Subject{Kind: policy.SubjectPath, Args: []string{"path"}}, Run: walk,
+		})
+		b.graph.Specs[0].Policy = policy.Policy{Allow: []string{"walk"}, Rules: []policy.Source{
+			{Origin: "settings", Rules: []policy.Rule{
+				{Tool: "walk", Pattern: "docs/**", Action: policy.Ask},
+				{Tool: "walk", Pattern: "docs/plans/**", Action: policy.Ask},
+				{Tool: "walk", Pattern: "docs/keys/**", Action: policy.Deny},
+			}},
+		}}
+		b.local.Ask = func(context.Context, synapse.Ask) (synapse.Answer, error) { return synapse.Answer{Allow: true}, nil }
+		if got := b.run(t.Context(), "go").results("main")[0]; got != tt.want {
+			t.Errorf("a walk of %s saw %q, want %q", tt.path, got, tt.want)
+		}
+	}
+}

@@ -18,8 +18,10 @@ type verdict struct {
 	// refusal is the result the model gets instead, nil if the call may go on.
 	refusal *synapse.ToolResult
 	denied  string // the policy's reason, when it was the policy that refused
-	// ask is set when the user has to be asked first.
+	// ask is set when the user has to be asked first, and asks is the rule
+	// that wants it.
 	ask    *synapse.Ask
+	asks   grant
 	args   json.RawMessage // valid, without the intent
 	intent string
 }
@@ -80,6 +82,7 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	switch d.Action {
 	case policy.Allow:
 	case policy.Ask:
+		v.asks = grant{d.Origin, d.Rule}
 		v.ask = &synapse.Ask{
 			ID: l.in.Run + "/" + key, Run: l.in.Run, Agent: spec.Agent, Tool: call.Name,
 			Args: v.args, Intent: v.intent, Subject: d.Subject, Reason: withOrigin(d.Reason, d.Origin),
@@ -90,10 +93,17 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	return v
 }
 
+// A grant is a rule that asks and that the user has said yes to, for one call.
+// The zero value is none.
+type grant struct {
+	origin string
+	rule   policy.Rule
+}
+
 // permits returns the test that a tool applies to what it comes across. What a
 // rule asks about is permitted only where the user has said yes to that rule for
 // this very call.
-func (l *loop) permits(tool *preparedTool, approved *synapse.Ask) func(string) bool {
+func (l *loop) permits(tool *preparedTool, given grant) func(string) bool {
 	pol := l.ps.spec.Policy
 	if len(pol.Rules) == 0 || tool.Subject.Kind == policy.SubjectNone {
 		return func(string) bool { return true }
@@ -103,7 +113,7 @@ func (l *loop) permits(tool *preparedTool, approved *synapse.Ask) func(string) b
 	return func(subject string) bool {
 		d := pol.Check(policy.Call{Tool: name, Kind: kind, Subjects: []string{subject}})
 		return d.Action == policy.Allow ||
-			d.Action == policy.Ask && approved != nil && approved.Reason == withOrigin(d.Reason, d.Origin)
+			d.Action == policy.Ask && d.Rule != policy.Rule{} && given == grant{d.Origin, d.Rule}
 	}
 }
 
