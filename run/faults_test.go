@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -332,4 +333,68 @@ func TestPermitsAfterApproval(t *testing.T) {
 			t.Errorf("a walk of %s saw %q, want %q", tt.path, got, tt.want)
 		}
 	}
+}
+
+// TestThrottledProviderHoldsNobodyElseUp: requests that wait for a small quota
+// hold no slot, so another provider's go on.
+func TestThrottledProviderHoldsNobodyElseUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Bool
+		m := script.Play(func(n int, req *synapse.Request) script.Turn {
+			switch {
+			case strings.Contains(req.System, "main") && n == 0:
+				var calls []synapse.ToolCall
+				for i := range 30 {
+					calls = append(calls, task("slow", fmt.Sprint(i)))
+				}
+				return script.Turn{Calls: slices.Insert(calls, 15, task("free", "x"))}
+			case strings.Contains(req.System, "main"):
+				return script.Turn{Text: "told"}
+			case strings.Contains(req.System, "free"):
+				return script.Turn{Delay: time.Second, Text: "done"}
+			case !refused.Swap(true):
+				return script.Turn{Delay: time.Millisecond, Err: &synapse.ProviderError{Kind: synapse.ErrorRateLimit, RetryAfter: time.Second}}
+			}
+			return script.Turn{Delay: time.Hour, Text: "done"}
+		})
+		b := newBench(t, m)
+		b.local.MaxParallel = 2 // one for the throttled provider after its 429, one for the other
+		b.local.IdleTimeout = 24 * time.Hour
+		b.child("slow").Model.Provider = "small"
+		b.child("free").Model.Provider = "large"
+		start := time.Now()
+		for e, err := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Agent == "free" && e.Kind == synapse.KindRunFinished {
+				if took := time.Since(start); took > time.Minute {
+					t.Errorf("the other provider's agent ended after %s", took)
+				}
+			}
+		}
+	})
+}
+
+// TestOwnClock: a program that brings a clock of its own, years away from the
+// machine's, gets the same limits.
+func TestOwnClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{task("worker", "1")}}, {Text: "told"}},
+			"worker": {{Text: "half", Calls: []synapse.ToolCall{read("x")}}, {Hang: true}},
+		}))
+		b.local.IdleTimeout = time.Hour
+		b.child("worker", "read").Limits.Time = synapse.Duration(10 * time.Second)
+		b.graph.Specs[0].Limits.Time = synapse.Duration(time.Minute)
+		b.local.Now = func() time.Time { return time.Now().AddDate(-30, 0, 0) }
+		start := time.Now()
+		r := b.run(t.Context(), "go")
+		if out := r.outcome("worker"); out.Status != synapse.StatusTimedOut || out.Text != "half" {
+			t.Errorf("worker ended as %+v", out)
+		}
+		if out := r.outcome("main"); out.Status != synapse.StatusCompleted || time.Since(start) != 10*time.Second {
+			t.Errorf("main ended as %+v after %s", out, time.Since(start))
+		}
+	})
 }

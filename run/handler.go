@@ -97,15 +97,10 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelI
 
 var errIdle = errors.New("idle")
 
-// attempt makes one request. It holds a slot of the trace and a place at the
-// provider only while it is in flight.
+// attempt makes one request. It holds a place at the provider and a slot of the
+// trace only while it is in flight. The place comes first: a request that waits
+// for a small quota must not hold the slot that another provider's could use.
 func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.ModelRef, req *synapse.Request) (reply *synapse.Reply, err error) {
-	select {
-	case r.t.models <- struct{}{}:
-		defer func() { <-r.t.models }()
-	case <-ctx.Done():
-		return nil, endOf(ctx)
-	}
 	throttle := r.t.l.throttle(ref.Provider)
 	epoch, err := throttle.acquire(ctx)
 	if err != nil {
@@ -114,8 +109,17 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 	defer func() {
 		var p *synapse.ProviderError
 		limited := errors.As(err, &p) && p.Kind == synapse.ErrorRateLimit
-		throttle.release(epoch, limited, err == nil)
+		throttle.release(epoch, limited, reply != nil)
 	}()
+	select {
+	case r.t.models <- struct{}{}:
+		defer func() { <-r.t.models }()
+	case <-ctx.Done():
+		return nil, endOf(ctx)
+	}
+	if ctx.Err() != nil { // the slot and the cancel came together
+		return nil, endOf(ctx)
+	}
 	if err := r.acct.admitModel(); err != nil {
 		return nil, err
 	}

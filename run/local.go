@@ -162,7 +162,7 @@ func (t *localTrace) main(ctx context.Context, in Input) {
 	limits := spec.Limits.Min(in.Limits)
 	acct := &account{mu: &t.mu, agent: spec.Agent, limits: limits}
 	deadline := deadlineOf(time.Time{}, limits.Time, t.l.now())
-	r := t.newRun(ctx, &synapse.Event{Run: t.id, Agent: spec.Agent}, acct, deadline)
+	r := t.newRun(ctx, &synapse.Event{Run: t.id, Agent: spec.Agent}, acct, deadline, time.Time{})
 	input := append(append(append([]synapse.Message(nil), in.Messages...), spec.Preload...), synapse.UserText(in.Prompt))
 	r.loop(Start{
 		Run: t.id, Trace: t.id, Spec: spec, Input: input, Limits: limits, Deadline: deadline,

@@ -29,16 +29,18 @@ type localRun struct {
 	open map[*future]struct{}
 }
 
-func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, deadline time.Time) *localRun {
+// newRun makes the runtime of a run with a deadline, zero for none, below a run
+// whose deadline is outer.
+func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, deadline, outer time.Time) *localRun {
 	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1), open: map[*future]struct{}{}}
 	r.who.V, r.who.Trace = synapse.EventVersion, t.id
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.ctx = ctx
 	// A deadline that is the parent's comes with the parent's context: with a
 	// timer of its own, the child could end a moment before its parent does.
-	if outer, ok := ctx.Deadline(); !deadline.IsZero() && !(ok && outer.Equal(deadline)) {
+	if !deadline.IsZero() && !deadline.Equal(outer) {
 		var stop context.CancelFunc
-		r.ctx, stop = context.WithDeadlineCause(ctx, deadline, ErrDeadline)
+		r.ctx, stop = context.WithTimeoutCause(ctx, deadline.Sub(r.Now()), ErrDeadline)
 		cancel := r.cancel
 		r.cancel = func(cause error) { cancel(cause); stop() }
 	}
@@ -97,7 +99,7 @@ func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
 		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, opt.Deadline, ErrDeadline)
+		ctx, stop = context.WithTimeoutCause(ctx, opt.Deadline.Sub(r.Now()), ErrDeadline)
 		inner := cancel
 		cancel = func(cause error) { inner(cause); stop() }
 	}
@@ -170,7 +172,7 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 	limits := in.Spec.Limits.Min(r.acct.left())
 	deadline := deadlineOf(r.deadline, limits.Time, r.Now())
 	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
-	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent, limits), deadline)
+	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent, limits), deadline, r.deadline)
 	f.cancel = child.cancel
 	start := Start{
 		Run: in.Task, Trace: r.t.id, Spec: in.Spec, Depth: in.Depth, Description: in.Description,
