@@ -64,8 +64,18 @@ func head(lines []string, n int) []string {
 	}
 	n = max(n, 1)
 	out := append([]string{}, lines[:n]...)
-	return append(out, fmt.Sprintf("… %s more", count(len(lines)-n, "line")))
+	left := 0
+	for _, l := range lines[n:] {
+		if m := furtherLines().FindStringSubmatch(l); m != nil {
+			left += atoi(strings.ReplaceAll(m[1], ",", "")) // cut once already
+		} else if strings.TrimSpace(l) != "" {
+			left++
+		}
+	}
+	return append(out, fmt.Sprintf("… %s more", count(max(left, 1), "line")))
 }
+
+var furtherLines = lazily(`^… ([\d,]+) \w+ more$`)
 
 // quotes writes hits as answer lines, at most n of them.
 func quotes(hits []hit, n int) []string {

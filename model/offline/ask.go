@@ -225,9 +225,10 @@ var indirect = lazily(`(?i)^(where|who|what|how)(?: the)? (.+?) (is|are) (define
 var findOut = lazily(`(?i)^(?:find(?: out)?|look up|check|report|say|quote|show|list)\s+((?:where|who)\b.*)$`)
 
 var (
-	report = lazily(`(?i)^(?:find out|say|report|determine|tell)\s+((?:what|which|how|when)\b.*)$`)
-	listOf = lazily(`(?i)^(?:show|give|report|get|list|print)(?: me)? (?:an?|the)(?: full| complete| short)? (?:list|number|count) of (.+)$`)
-	ofWhat = lazily(`(?i)\b(number|count) of\b`)
+	report   = lazily(`(?i)^(?:find out|say|report|determine|tell)\s+((?:what|which|how|when)\b.*)$`)
+	listOf   = lazily(`(?i)^(?:show|give|report|get|list|print)(?: me)? (?:an?|the)(?: full| complete| short)? (?:list|number|count) of (.+)$`)
+	endsInIs = lazily(`(?i)^(where|who|what)(?: the)? (.+?) (is|are)$`)
+	ofWhat   = lazily(`(?i)\b(number|count) of\b`)
 )
 
 // direct turns an indirect question ("find out where X is defined") around.
@@ -241,6 +242,7 @@ func direct(text string) string {
 		}
 		text = verb + m[1]
 	}
+	text = endsInIs().ReplaceAllString(text, "$1 $3 $2")
 	return indirect().ReplaceAllString(text, "$1 $3 $2 $4")
 }
 

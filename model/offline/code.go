@@ -24,7 +24,19 @@ func (s *session) define(a ask) section {
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(under(readHits(out.text), a.scope))
+	hits := byOwnFirst(proper(under(readHits(out.text), a.scope)))
+	if a.flags["doc"] && qualifier == "" && strings.ToLower(base) == base {
+		// A word can be a package's name.
+		files := s.find("**/"+base+"/*.go", "")
+		if sec, stop := stopped(files); stop {
+			return sec
+		}
+		for _, p := range readPaths(files.text) {
+			if dir := path.Dir(p); path.Base(dir) == base && !inData(p) && !isTest(p) {
+				return s.summaryOfPackage(dir)
+			}
+		}
+	}
 	if q := qualified(hits, qualifier, base); len(q) > 0 {
 		hits = q
 	}
@@ -57,30 +69,28 @@ func (s *session) define(a ask) section {
 	return sec
 }
 
-// textInCode answers where a text that the request quotes stands in code.
-func (s *session) textInCode(a ask) section {
-	out := s.search(query{pattern: regexp.QuoteMeta(a.subject), path: a.scope, exts: orExts(a.exts), why: "find where “" + clip(a.subject, 40) + "” stands"})
-	if sec, stop := stopped(out); stop {
-		return sec
-	}
-	hits := byOwnFirst(under(readHits(out.text), a.scope))
-	own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return isTest(h.path) || inData(h.path) || isComment(h.text) })
-	sec := section{lead: fmt.Sprintf("“%s”: %s of code in %s", a.subject, count(len(own), "line"), count(distinctFiles(own), "file"))}
-	if n := len(hits) - len(own); n > 0 {
-		sec.lead += fmt.Sprintf("; %s in tests and comments", group(n))
-	}
-	if len(own) == 0 {
-		own = hits
-	}
-	sec.lines = append(quotes(own, 40), noted(out)...)
-	return sec
-}
-
 func orExts(exts []string) []string {
 	if len(exts) > 0 {
 		return exts
 	}
 	return sourceExts
+}
+
+var (
+	openLine  = lazily(`^\s*` + modifiers + opener + `\b`)
+	localLine = lazily(`^\s+(?:const|let|var|static)\b`)
+	bareLine  = lazily(`^\t\w+ *(?://.*)?$`)
+)
+
+// proper leaves out what only looks like a definition where there are real
+// ones: embedded fields, which look like constants in a block, and variables
+// inside of functions.
+func proper(hits []hit) []hit {
+	top := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return bareLine().MatchString(h.text) || localLine().MatchString(h.text) })
+	if slices.ContainsFunc(top, func(h hit) bool { return openLine().MatchString(h.text) && !isTest(h.path) }) {
+		return top
+	}
+	return hits
 }
 
 // namesake is 1 for a file named after a definition, else 0.
@@ -151,171 +161,6 @@ func isComment(l string) bool {
 		}
 	}
 	return false
-}
-
-// kindWords say what a phrase is about without naming it.
-var kindWords = set("tool code logic implementation function func type package file part thing class module method handling command feature struct interface")
-
-// locate answers where something is that is described rather than named: by
-// the names of definitions, of files, and by string constants.
-func (s *session) locate(a ask) section {
-	var main, weak []string
-	for _, w := range words(a.subject) {
-		low := strings.ToLower(w)
-		switch {
-		case stopwords[low] || len(low) < 2:
-		case kindWords[low]:
-			weak = append(weak, stem(low))
-		default:
-			main = append(main, low)
-		}
-	}
-	if len(main) == 0 {
-		main, weak = weak, nil
-	}
-	if a.command != "" {
-		weak = append(weak, stem(strings.ToLower(a.command)))
-	}
-	if len(main) == 0 || len(main) > 8 {
-		return undone(fmt.Sprintf("“%s” has no word to look for", a.subject))
-	}
-	stems := make([]string, len(main))
-	for i, w := range main {
-		stems[i] = regexp.QuoteMeta(stem(w))
-	}
-	alt := strings.Join(stems, "|")
-	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
-	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
-	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
-	if sec, stop := stopped(defs, docs, names); stop {
-		return sec
-	}
-	type scored struct {
-		hit
-		score float64
-	}
-	found := map[string][]scored{}
-	total := map[string]float64{}
-	add := func(out outcome, base float64, nameOnly bool) {
-		for _, h := range readHits(out.text) {
-			text := h.text
-			if nameOnly {
-				text = definedName(h.text)
-			}
-			line, where := tokens(text), strings.ToLower(h.path)
-			score, covered := 0.0, 0
-			for _, st := range main {
-				st = stem(st)
-				if slices.Contains(line, st) {
-					score += base
-					covered++
-				} else if nameOnly && strings.Contains(strings.ToLower(text), st) {
-					score += base / 2
-				}
-				if strings.Contains(where, st) {
-					score += 1.5
-				}
-			}
-			for _, st := range weak {
-				if slices.Contains(line, st) {
-					score += base / 2
-				}
-				if score > 0 && strings.Contains(path.Base(where), st) {
-					score++
-				}
-			}
-			if score < base {
-				continue
-			}
-			if covered == len(main) && covered > 1 {
-				score *= 1.5
-			}
-			switch {
-			case inData(h.path):
-				score /= 8
-			case isTest(h.path):
-				score /= 4
-			}
-			found[h.path] = append(found[h.path], scored{h, score})
-			total[h.path] = max(total[h.path], score)
-		}
-	}
-	add(defs, 4, true)
-	add(docs, 1.5, false)
-	add(names, 3, false)
-	var files []string
-	for f := range found {
-		files = append(files, f)
-		// A file with several things about it is likelier than one with one.
-		total[f] += min(float64(len(found[f])), 8) * 0.3
-	}
-	slices.SortFunc(files, func(x, y string) int {
-		if total[x] != total[y] {
-			if total[x] > total[y] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(x, y)
-	})
-	if len(files) == 0 {
-		return section{lead: fmt.Sprintf("nothing defined or commented here is named after “%s”", a.subject)}
-	}
-	sec := section{lead: fmt.Sprintf("closest to “%s”, by names and comments", a.subject)}
-	for i, f := range files {
-		if i == 3 || i > 0 && total[f] < total[files[0]]/2 {
-			break
-		}
-		best := found[f]
-		slices.SortStableFunc(best, func(x, y scored) int {
-			switch {
-			case x.score > y.score:
-				return -1
-			case x.score < y.score:
-				return 1
-			}
-			return x.line - y.line
-		})
-		picked := best[:min(len(best), 4)]
-		for _, c := range slices.Clone(picked) {
-			if !isComment(c.text) {
-				continue
-			}
-			for _, h := range best { // what a comment is about says more than the next comment
-				if !isComment(h.text) && h.line > c.line && h.line <= c.line+4 {
-					picked = append(slices.Clone(picked), h)
-				}
-			}
-		}
-		best = picked
-		slices.SortFunc(best, func(x, y scored) int { return x.line - y.line })
-		last := 0
-		for _, h := range best {
-			if h.line != last {
-				sec.lines = append(sec.lines, h.hit.quote())
-			}
-			last = h.line
-		}
-	}
-	return sec
-}
-
-func quoteAll(ws []string) []string {
-	out := make([]string, len(ws))
-	for i, w := range ws {
-		out[i] = regexp.QuoteMeta(w)
-	}
-	return out
-}
-
-var nameAfter = lazily(`\b(?:func|function\*?|def|class|type|struct|interface|enum|trait|fn|mod|const|let|var|static|record|union|namespace)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
-
-// definedName returns the name that a line defines, else the line.
-func definedName(l string) string {
-	if m := nameAfter().FindStringSubmatch(l); m != nil {
-		return m[1]
-	}
-	return l
 }
 
 // usesOf answers who calls or uses something.
@@ -426,171 +271,3 @@ func (s *session) importsOf(a ask) section {
 		lines: append(quotes(hits, 60), noted(out)...),
 	}
 }
-
-// grep answers searches for a text, and for marker comments.
-func (s *session) grep(a ask) section {
-	q := query{path: a.scope, exts: a.exts}
-	what := a.subject
-	if a.kind == kindMarks {
-		q.pattern = `(^|//|#|/\*|<!--|--|;|\*)\s*(` + a.subject + `)\b`
-		what = strings.ReplaceAll(a.subject, "|", " and ") + " comment"
-	} else {
-		if what == "" {
-			return undone("it does not say what to search for")
-		}
-		if q.pattern = what; !a.flags["regexp"] {
-			q.pattern = regexp.QuoteMeta(what)
-		}
-		q.fold = !a.flags["quoted"] && strings.ToLower(what) == what
-	}
-	out := s.search(q)
-	if sec, stop := stopped(out); stop {
-		return sec
-	}
-	hits := byOwnFirst(under(readHits(out.text), a.scope))
-	if a.kind == kindMarks {
-		hits = slices.DeleteFunc(hits, func(h hit) bool { return inString(h.text, a.subject) })
-		own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) })
-		sec := section{lead: fmt.Sprintf("%s in %s", count(len(own), what), count(distinctFiles(own), "file"))}
-		if n := len(hits) - len(own); n > 0 {
-			if len(own) == 0 {
-				sec.lead = "no " + what + " in the project's own files"
-			}
-			sec.lead += fmt.Sprintf("; %s in sample data left out", count(n, "line"))
-		}
-		sec.lines = append(quotes(own, 60), noted(out)...) // what samples hold is nobody's work
-		return sec
-	}
-	if len(hits) == 0 && len(strings.Fields(what)) > 1 && !a.flags["quoted"] {
-		return s.passages(a)
-	}
-	return section{
-		lead:  fmt.Sprintf("“%s”: %s in %s", what, count(len(hits), "line"), count(distinctFiles(hits), "file")),
-		lines: append(quotes(hits, 60), noted(out)...),
-	}
-}
-
-// inString reports whether a marker stands in a string rather than a comment:
-// after a quote that is still open.
-func inString(l, marker string) bool {
-	at := len(l)
-	for m := range strings.SplitSeq(marker, "|") {
-		if i := strings.Index(l, m); i >= 0 {
-			at = min(at, i)
-		}
-	}
-	head := strings.ReplaceAll(l[:at], `\"`, "")
-	return strings.Count(head, `"`)%2 == 1 || strings.Count(head, "`")%2 == 1
-}
-
-// outline lists the definitions, or headings, of a file or package.
-func (s *session) outline(a ask) section {
-	target := a.subject
-	if target == "" {
-		return undone("it does not say of what")
-	}
-	e := ext(target)
-	pattern, isFile := outlineFor(e)
-	heads := strings.HasPrefix(a.command, "heading") || strings.HasPrefix(a.command, "section")
-	if !isFile {
-		if heads || docName().MatchString(target) {
-			files, sec, stop := s.resolve(target)
-			if stop {
-				return sec
-			}
-			if files = slices.DeleteFunc(files, func(f string) bool { return ext(f) != "md" }); len(files) == 0 {
-				return section{lead: "no document named " + target}
-			}
-			target, pattern = files[0], outlines["md"]
-		} else {
-			pattern = outlines["go"] + "|" + outlines["py"] + "|" + outlines["js"] + "|" + outlines["rs"]
-		}
-	}
-	q := query{pattern: pattern, path: target, why: "outline " + target}
-	if ext(target) == "" {
-		q.exts = sourceExts
-	}
-	out := s.search(q)
-	if out.state == failed { // not a path from the root: look deeper
-		glob := "**/" + target
-		if ext(target) == "" {
-			glob += "/*"
-		}
-		out = s.search(query{pattern: pattern, glob: glob, why: "outline " + target})
-	}
-	if sec, stop := stopped(out); stop {
-		return sec
-	}
-	direct := ext(target) == ""
-	var hits []hit
-	for _, h := range readHits(out.text) {
-		name := definedName(h.text)
-		trimmed := strings.TrimSpace(h.text)
-		switch {
-		case direct && (isTest(h.path) || inData(h.path)):
-		case direct && strings.Contains(strings.TrimPrefix(h.path, target+"/"), "/") && ext(h.path) == "go":
-		case strings.HasSuffix(trimmed, "("):
-		case ext(h.path) == "go" && strings.HasPrefix(h.text, "\t"):
-		case a.flags["exported"] && ext(h.path) == "go" && (name == "" || name[0] < 'A' || name[0] > 'Z'):
-		case a.flags["exported"] && ext(h.path) == "go" && receiverHidden(h.text):
-		case a.flags["exported"] && ext(h.path) == "py" && strings.HasPrefix(name, "_"):
-		case !kindFits(a.command, trimmed):
-		default:
-			hits = append(hits, h)
-		}
-	}
-	what := "definition"
-	switch {
-	case ext(target) == "md":
-		what = "heading"
-	case a.command == "function" || a.command == "func":
-		what = "function"
-	case a.command == "type" || a.command == "method" || a.command == "constant" || a.command == "struct" || a.command == "interface":
-		what = a.command
-	case a.flags["exported"]:
-		what = "exported definition"
-	}
-	return section{
-		lead:  fmt.Sprintf("%s in %s", count(len(hits), what), target),
-		lines: append(quotes(hits, 80), noted(out)...),
-	}
-}
-
-var receiver = lazily(`^func \(\w* ?\*?([A-Za-z]\w*)`)
-
-// receiverHidden reports whether a Go method belongs to an unexported type.
-func receiverHidden(l string) bool {
-	m := receiver().FindStringSubmatch(l)
-	return m != nil && m[1][0] >= 'a'
-}
-
-// kindFits reports whether a definition is of the kind that was asked for.
-func kindFits(kind, l string) bool {
-	first := strings.Fields(leading().ReplaceAllString(l, ""))
-	if len(first) == 0 {
-		return false
-	}
-	switch w := first[0]; kind {
-	case "function", "func":
-		return w == "func" || w == "def" || w == "fn" || strings.HasPrefix(w, "function") || strings.HasPrefix(l, "async def")
-	case "method":
-		return strings.HasPrefix(l, "func (") || w == "def" || w == "fn"
-	case "type":
-		return w == "type" || w == "class" || w == "struct" || w == "interface" || w == "enum" || w == "trait"
-	case "classe", "class":
-		return w == "class"
-	case "struct":
-		return w == "struct" || w == "type" && strings.Contains(l, " struct")
-	case "interface":
-		return w == "interface" || w == "trait" || w == "type" && strings.Contains(l, " interface")
-	case "constant":
-		return w == "const"
-	}
-	return true
-}
-
-// docName is what documents are called without their extension.
-var docName = lazily(`(?i)^(readme|spec|design|changelog|contributing|architecture|agents)$`)
-
-// leading are the modifiers in front of a definition.
-var leading = lazily(`^` + modifiers)

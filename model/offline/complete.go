@@ -195,7 +195,11 @@ func (a *ask) complete(g map[string]string) {
 		if p := cleanPath(g["p"]); p != "" {
 			a.subject, a.scope = p, ""
 		}
-		a.subject = cleanPath(hereabouts().ReplaceAllString(a.subject, ""))
+		a.subject = hereabouts().ReplaceAllString(a.subject, "")
+		if s := kindTail().ReplaceAllString(a.subject, ""); s != "" {
+			a.subject = s
+		}
+		a.subject = cleanPath(a.subject)
 	case kindFacts, kindPackages:
 		a.takeScope(a.text)
 	case kindShow:

@@ -30,6 +30,7 @@ func (s *session) listFiles(a ask) section {
 		paths = slices.DeleteFunc(paths, func(p string) bool { return !isTest(p) })
 	}
 	left, _ := more(out.text)
+	total := len(paths) + left
 	what := "file"
 	if a.lang != "" {
 		what = a.lang + " file"
@@ -41,9 +42,18 @@ func (s *session) listFiles(a ask) section {
 	if a.scope != "" {
 		where = " in " + a.scope
 	}
-	sec := section{lead: fmt.Sprintf("%s%s (%s %s)", count(len(paths)+left, what), where, s.by(roleFind), pattern), lines: head(paths, 100)}
-	if left > 0 {
-		sec.lines = append(sec.lines, fmt.Sprintf("… %s more that the tool left out", count(left, "file")))
+	sec := section{lead: fmt.Sprintf("%s%s (%s %s)", count(total, what), where, s.by(roleFind), pattern)}
+	// Sample data would bury the project's own files.
+	const few, most = 30, 100
+	own := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return inData(p) && !inData(a.scope+"/x") })
+	if samples := len(paths) - len(own); samples > 0 && len(own) > 0 && total > few {
+		paths = own
+		sec.lead += fmt.Sprintf("; %d of them, in sample data, are not listed", samples)
+		total -= samples
+	}
+	sec.lines = paths[:min(len(paths), most)]
+	if n := total - len(sec.lines); n > 0 {
+		sec.lines = append(slices.Clone(sec.lines), fmt.Sprintf("… %s more", count(n, "file")))
 	}
 	return sec
 }
@@ -111,7 +121,7 @@ func (s *session) showSymbol(a ask) section {
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(readHits(out.text))
+	hits := byOwnFirst(proper(readHits(out.text)))
 	if q := qualified(hits, qualifier, base); len(q) > 0 {
 		hits = q
 	}

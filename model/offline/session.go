@@ -92,12 +92,13 @@ func (s *session) use(r role, w want, why string) outcome {
 
 // by names the tool that does a role's work here.
 func (s *session) by(r role) string {
-	for _, r := range []role{r, roleExec, roleSearch} {
-		if o := s.box.role(r); o != nil {
-			return o.def.Name
-		}
+	if o := s.box.role(r); o != nil {
+		return o.def.Name
 	}
-	return "a tool"
+	if o := s.box.role(roleExec); o != nil {
+		return map[role]string{roleFind: "find", roleSearch: "grep"}[r]
+	}
+	return roleTools[roleSearch][0]
 }
 
 var verbs = map[role]string{

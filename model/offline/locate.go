@@ -1,0 +1,174 @@
+package offline
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// kindWords say what a phrase is about without naming it.
+var kindWords = set("tool code logic implementation function func type package file part thing class module method handling command feature struct interface")
+
+// locate answers where something is that is described rather than named: by
+// the names of definitions, of files, and by string constants.
+func (s *session) locate(a ask) section {
+	var main, weak []string
+	for _, w := range words(a.subject) {
+		low := strings.ToLower(w)
+		switch {
+		case stopwords[low] || len(low) < 2:
+		case kindWords[low]:
+			weak = append(weak, stem(low))
+		default:
+			main = append(main, low)
+		}
+	}
+	if len(main) == 0 {
+		main, weak = weak, nil
+	}
+	if a.command != "" {
+		weak = append(weak, stem(strings.ToLower(a.command)))
+	}
+	if len(main) == 0 || len(main) > 8 {
+		return undone(fmt.Sprintf("“%s” has no word to look for", a.subject))
+	}
+	stems := make([]string, len(main))
+	for i, w := range main {
+		stems[i] = regexp.QuoteMeta(stem(w))
+	}
+	alt := strings.Join(stems, "|")
+	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
+	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
+	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
+	if sec, stop := stopped(defs, docs, names); stop {
+		return sec
+	}
+	type scored struct {
+		hit
+		score float64
+	}
+	found := map[string][]scored{}
+	total := map[string]float64{}
+	add := func(out outcome, base float64, nameOnly bool) {
+		for _, h := range readHits(out.text) {
+			text := h.text
+			if nameOnly {
+				text = definedName(h.text)
+			}
+			line, where := tokens(text), strings.ToLower(h.path)
+			score, covered := 0.0, 0
+			for _, st := range main {
+				st = stem(st)
+				if slices.Contains(line, st) {
+					score += base
+					covered++
+				} else if nameOnly && strings.Contains(strings.ToLower(text), st) {
+					score += base / 2
+				}
+				if strings.Contains(where, st) {
+					score += 1.5
+				}
+			}
+			for _, st := range weak {
+				if slices.Contains(line, st) {
+					score += base / 2
+				}
+				if score > 0 && strings.Contains(path.Base(where), st) {
+					score++
+				}
+			}
+			if score < base {
+				continue
+			}
+			if covered == len(main) && covered > 1 {
+				score *= 1.5
+			}
+			switch {
+			case inData(h.path):
+				score /= 8
+			case isTest(h.path):
+				score /= 4
+			}
+			found[h.path] = append(found[h.path], scored{h, score})
+			total[h.path] = max(total[h.path], score)
+		}
+	}
+	add(defs, 4, true)
+	add(docs, 1.5, false)
+	add(names, 3, false)
+	var files []string
+	for f := range found {
+		files = append(files, f)
+		// A file with several things about it is likelier than one with one.
+		total[f] += min(float64(len(found[f])), 8) * 0.3
+	}
+	slices.SortFunc(files, func(x, y string) int {
+		if total[x] != total[y] {
+			if total[x] > total[y] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(x, y)
+	})
+	if len(files) == 0 {
+		return section{lead: fmt.Sprintf("nothing defined or commented here is named after “%s”", a.subject)}
+	}
+	sec := section{lead: fmt.Sprintf("closest to “%s”, by names and comments", a.subject)}
+	for i, f := range files {
+		if i == 3 || i > 0 && total[f] < total[files[0]]/2 {
+			break
+		}
+		best := found[f]
+		slices.SortStableFunc(best, func(x, y scored) int {
+			switch {
+			case x.score > y.score:
+				return -1
+			case x.score < y.score:
+				return 1
+			}
+			return x.line - y.line
+		})
+		picked := best[:min(len(best), 4)]
+		for _, c := range slices.Clone(picked) {
+			if !isComment(c.text) {
+				continue
+			}
+			for _, h := range best { // what a comment is about says more than the next comment
+				if !isComment(h.text) && h.line > c.line && h.line <= c.line+4 {
+					picked = append(slices.Clone(picked), h)
+				}
+			}
+		}
+		best = picked
+		slices.SortFunc(best, func(x, y scored) int { return x.line - y.line })
+		last := 0
+		for _, h := range best {
+			if h.line != last {
+				sec.lines = append(sec.lines, h.hit.quote())
+			}
+			last = h.line
+		}
+	}
+	return sec
+}
+
+func quoteAll(ws []string) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		out[i] = regexp.QuoteMeta(w)
+	}
+	return out
+}
+
+var nameAfter = lazily(`\b(?:func|function\*?|def|class|type|struct|interface|enum|trait|fn|mod|const|let|var|static|record|union|namespace)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
+
+// definedName returns the name that a line defines, else the line.
+func definedName(l string) string {
+	if m := nameAfter().FindStringSubmatch(l); m != nil {
+		return m[1]
+	}
+	return l
+}

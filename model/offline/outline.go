@@ -1,0 +1,145 @@
+package offline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// outline lists the definitions, or headings, of a file or package.
+func (s *session) outline(a ask) section {
+	target := a.subject
+	if target == "" {
+		return undone("it does not say of what")
+	}
+	if a.command == "method" && identifier().MatchString(target) && ext(target) == "" && target != strings.ToLower(target) {
+		return s.methodsOf(target)
+	}
+	e := ext(target)
+	pattern, isFile := outlineFor(e)
+	heads := strings.HasPrefix(a.command, "heading") || strings.HasPrefix(a.command, "section")
+	if !isFile {
+		if heads || docName().MatchString(target) {
+			files, sec, stop := s.resolve(target)
+			if stop {
+				return sec
+			}
+			if files = slices.DeleteFunc(files, func(f string) bool { return ext(f) != "md" }); len(files) == 0 {
+				return section{lead: "no document named " + target}
+			}
+			target, pattern = files[0], outlines["md"]
+		} else {
+			pattern = outlines["go"] + "|" + outlines["py"] + "|" + outlines["js"] + "|" + outlines["rs"]
+		}
+	}
+	q := query{pattern: pattern, path: target, why: "outline " + target}
+	if ext(target) == "" {
+		q.exts = sourceExts
+	}
+	out := s.search(q)
+	if out.state == failed { // not a path from the root: look deeper
+		glob := "**/" + target
+		if ext(target) == "" {
+			glob += "/*"
+		}
+		out = s.search(query{pattern: pattern, glob: glob, why: "outline " + target})
+	}
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	direct := ext(target) == ""
+	var hits []hit
+	for _, h := range readHits(out.text) {
+		name := definedName(h.text)
+		trimmed := strings.TrimSpace(h.text)
+		switch {
+		case direct && (isTest(h.path) || inData(h.path)):
+		case direct && strings.Contains(strings.TrimPrefix(h.path, target+"/"), "/") && ext(h.path) == "go":
+		case strings.HasSuffix(trimmed, "("):
+		case ext(h.path) == "go" && strings.HasPrefix(h.text, "\t"):
+		case a.flags["exported"] && ext(h.path) == "go" && hidden(h.text):
+		case a.flags["exported"] && ext(h.path) == "py" && strings.HasPrefix(name, "_"):
+		case !kindFits(a.command, trimmed):
+		default:
+			hits = append(hits, h)
+		}
+	}
+	what := "definition"
+	switch {
+	case ext(target) == "md":
+		what = "heading"
+	case a.command == "function" || a.command == "func":
+		what = "function"
+	case a.command == "type" || a.command == "method" || a.command == "constant" || a.command == "struct" || a.command == "interface":
+		what = a.command
+	case a.flags["exported"]:
+		what = "exported definition"
+	}
+	lead := fmt.Sprintf("%s in %s", count(len(hits), what), target)
+	const most = 60
+	if direct && !a.flags["exported"] && len(hits) > most {
+		// Of a large package, what others see is its outline.
+		if public := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return ext(h.path) == "go" && hidden(h.text) }); len(public) > 0 && len(public) < len(hits) {
+			lead += fmt.Sprintf(", of which %d are exported", len(public))
+			hits = public
+		}
+	}
+	return section{lead: lead, lines: append(quotes(hits, 80), noted(out)...)}
+}
+
+// hidden reports whether a line of Go defines something that is not exported.
+func hidden(l string) bool {
+	name := definedName(l)
+	return name == "" || name[0] < 'A' || name[0] > 'Z' || receiverHidden(l)
+}
+
+// methodsOf lists the methods of a Go type.
+func (s *session) methodsOf(name string) section {
+	_, base := splitName(name)
+	out := s.search(query{pattern: `^func \(([A-Za-z_]\w* )?\*?` + regexp.QuoteMeta(base) + `(\[[^]]*\])?\) `, exts: []string{"go"}, why: "find the methods of " + base})
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := byOwnFirst(readHits(out.text))
+	return section{lead: fmt.Sprintf("%s of %s", count(len(hits), "method"), name), lines: append(quotes(hits, 80), noted(out)...)}
+}
+
+var receiver = lazily(`^func \(\w* ?\*?([A-Za-z]\w*)`)
+
+// receiverHidden reports whether a Go method belongs to an unexported type.
+func receiverHidden(l string) bool {
+	m := receiver().FindStringSubmatch(l)
+	return m != nil && m[1][0] >= 'a'
+}
+
+// kindFits reports whether a definition is of the kind that was asked for.
+func kindFits(kind, l string) bool {
+	first := strings.Fields(leading().ReplaceAllString(l, ""))
+	if len(first) == 0 {
+		return false
+	}
+	switch w := first[0]; kind {
+	case "function", "func":
+		return w == "func" || w == "def" || w == "fn" || strings.HasPrefix(w, "function") || strings.HasPrefix(l, "async def")
+	case "method":
+		return strings.HasPrefix(l, "func (") || w == "def" || w == "fn"
+	case "type":
+		return w == "type" || w == "class" || w == "struct" || w == "interface" || w == "enum" || w == "trait"
+	case "classe", "class":
+		return w == "class"
+	case "struct":
+		return w == "struct" || w == "type" && strings.Contains(l, " struct")
+	case "interface":
+		return w == "interface" || w == "trait" || w == "type" && strings.Contains(l, " interface")
+	case "constant":
+		return w == "const"
+	}
+	return true
+}
+
+// docName is what documents are called without their extension.
+var docName = lazily(`(?i)^(readme|spec|design|changelog|contributing|architecture|agents)$`)
+
+// leading are the modifiers in front of a definition.
+var leading = lazily(`^` + modifiers)
