@@ -3,9 +3,12 @@ package run_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -397,4 +400,189 @@ func TestOwnClock(t *testing.T) {
 			t.Errorf("main ended as %+v after %s", out, time.Since(start))
 		}
 	})
+}
+
+// TestReaderThatPanics: a loop body that panics, or ends its goroutine as a
+// failing test does, leaves nothing running and nothing unwritten.
+func TestReaderThatPanics(t *testing.T) {
+	for name, leave := range map[string]func(){"panic": func() { panic("reader") }, "goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []synapse.EventKind{synapse.KindRunStarted, synapse.KindChildStarted, synapse.KindToolStarted, synapse.KindText, synapse.KindRunFinished} {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t, byAgent(map[string][]script.Turn{
+						"main":   {{Text: "so", Calls: []synapse.ToolCall{task("worker", "1"), task("worker", "2")}}, {Text: "told"}},
+						"worker": {{Calls: []synapse.ToolCall{script.Call("write", map[string]any{"text": "x"})}}, {Text: "done"}},
+					}))
+					var ran atomic.Bool
+					b.tools[1].Run = func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) {
+						ran.Store(true)
+						return synapse.TextResult("ok"), nil
+					}
+					b.child("worker", "write")
+					done := make(chan any)
+					go func() {
+						defer func() { done <- recover() }()
+						for e, err := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+							if err != nil {
+								t.Error(err)
+							}
+							if e.Kind == kind {
+								leave()
+							}
+						}
+					}()
+					if got := <-done; name == "panic" && got != "reader" {
+						t.Errorf("%s: the reader's panic became %v", kind, got)
+					}
+					r := &record{t: t, events: b.journal, gaps: true}
+					r.verify()
+					if out := r.outcome("main"); kind != synapse.KindRunFinished && out.Status != synapse.StatusCancelled {
+						t.Errorf("%s: main ended as %+v", kind, out)
+					}
+					if kind == synapse.KindToolStarted && ran.Load() {
+						t.Error("a tool ran though the reader broke at its start")
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestJournalFailsAnywhere: the journal fails, or panics, at each of its batches
+// in turn. The trace is cancelled, the caller gets the error, every run ends, and
+// no effect begins whose start was not written.
+func TestJournalFailsAnywhere(t *testing.T) {
+	for _, how := range []string{"error", "panic"} {
+		for failing := 1; ; failing++ {
+			batches := 0
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, byAgent(map[string][]script.Turn{
+					"main":   {{Calls: []synapse.ToolCall{task("worker", "1"), background("worker", "2"), script.Call("write", map[string]any{"text": "m"})}}, {Text: "waiting"}, {Text: "told"}},
+					"worker": {{Calls: []synapse.ToolCall{read("r"), script.Call("write", map[string]any{"text": "w"})}}, {Text: "done"}},
+				}))
+				b.child("worker", "read", "write")
+				var written sync.Map
+				b.local.Append = func(_ context.Context, events []*synapse.Event) error {
+					if batches++; batches == failing {
+						if how == "panic" {
+							panic("disk full")
+						}
+						return errors.New("disk full")
+					}
+					for _, e := range events {
+						if s, ok := e.Body.(*synapse.ToolStarted); ok {
+							written.Store(e.Run+"/"+s.Key, true)
+						}
+					}
+					return nil
+				}
+				b.tools[1].Run = func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+					if _, ok := written.Load(in.Key); !ok {
+						t.Errorf("%s ran unwritten", in.Key)
+					}
+					return synapse.TextResult("ok"), nil
+				}
+				r := &record{t: t}
+				var got error
+				for e, err := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+					if got != nil {
+						t.Errorf("%v after the error", e)
+					}
+					if got = err; err == nil {
+						r.events = append(r.events, e)
+					}
+				}
+				r.verify()
+				if batches >= failing && (got == nil || !strings.Contains(got.Error(), "disk full")) {
+					t.Errorf("batch %d fails: error = %v", failing, got)
+				}
+			})
+			if batches < failing {
+				if failing < 5 {
+					t.Errorf("only %d batches were written: the test shows little", batches)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestBreakAnywhere: the caller leaves at each event in turn.
+func TestBreakAnywhere(t *testing.T) {
+	for at := 1; ; at++ {
+		seen := 0
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, byAgent(map[string][]script.Turn{
+				"main":   {{Text: "so", Calls: []synapse.ToolCall{task("worker", "1"), background("worker", "2"), read("m")}}, {Text: "waiting"}, {Text: "told"}},
+				"worker": {{Delay: time.Second, Calls: []synapse.ToolCall{read("r"), script.Call("write", map[string]any{"text": "w"})}}, {Text: "done"}},
+			}))
+			b.child("worker", "read", "write")
+			for _, err := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen++; seen == at {
+					break
+				}
+			}
+			r := &record{t: t, events: b.journal, gaps: true}
+			r.verify()
+			r.outcome("main")
+		})
+		if seen < at {
+			break
+		}
+	}
+}
+
+// TestToolThatEndsItsGoroutine: what testing.T.FailNow does in a tool.
+func TestToolThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{script.Call("gone", nil)}}, script.Turn{Text: "went on"}))
+		b.tools = append(b.tools, synapse.Tool{Name: "gone", Run: func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) {
+			runtime.Goexit()
+			return nil, nil
+		}})
+		b.graph.Specs[0].Policy.Allow = []string{"gone"}
+		r := b.run(t.Context(), "go")
+		if got := r.results("main"); len(got) != 1 || !strings.Contains(got[0], "gone failed: ") {
+			t.Errorf("results = %q", got)
+		}
+		if out := r.outcome("main"); out.Text != "went on" {
+			t.Errorf("outcome = %+v", out)
+		}
+	})
+}
+
+// TestToolsOwnSentinels: a tool that runs agents of its own may return their
+// errors. They are about those, not about the run that called the tool.
+func TestToolsOwnSentinels(t *testing.T) {
+	for _, err := range []error{
+		run.ErrCancelled, fmt.Errorf("inner: %w", run.ErrDeadline), &run.LimitError{Limit: "tokens", Agent: "inner", Cause: "inner is done"},
+	} {
+		b := newBench(t, script.New(
+			script.Turn{Calls: []synapse.ToolCall{script.Call("nested", nil)}},
+			script.Turn{Text: "went on", Check: func(req *synapse.Request) error {
+				if len(req.Tools) == 0 {
+					return errors.New("the tools are gone")
+				}
+				return nil
+			}},
+		))
+		b.tools = append(b.tools, synapse.Tool{Name: "nested", Run: func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) {
+			return nil, err
+		}})
+		b.graph.Specs[0].Policy.Allow = []string{"nested"}
+		r := b.run(t.Context(), "go")
+		if out := r.outcome("main"); out.Status != synapse.StatusCompleted || out.Text != "went on" {
+			t.Errorf("%v: outcome = %+v", err, out)
+		}
+		if got := r.results("main")[0]; got != "nested failed: "+err.Error() {
+			t.Errorf("result = %q", got)
+		}
+	}
+	b := newBench(t, script.New(script.Turn{Err: run.ErrDeadline}))
+	if out := b.run(t.Context(), "go").outcome("main"); out.Status != synapse.StatusFailed {
+		t.Errorf("a model's own error ended the run as %+v", out)
+	}
 }

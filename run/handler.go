@@ -63,7 +63,7 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelI
 	}
 	m, err := r.t.l.Model(ref)
 	if err != nil {
-		return nil, err
+		return nil, foreign(err)
 	}
 	req := *in.Request
 	req.Model = ref.Name
@@ -147,7 +147,7 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 			err = &synapse.ProviderError{Provider: ref.Provider, Model: ref.Name, Kind: synapse.ErrorStream,
 				Message: fmt.Sprintf("no token for %s", idle), Err: err}
 		}
-		return nil, err
+		return nil, foreign(err)
 	}
 	r.acct.charge(reply.Usage)
 	return reply, nil
@@ -178,7 +178,8 @@ func (r *localRun) tool(ctx context.Context, in ToolInput) (*synapse.ToolResult,
 			r.Emit(&synapse.ToolOutput{CallID: call.CallID, Text: text})
 		}
 	}
-	return t.Run(ctx, &call)
+	result, err := t.Run(ctx, &call)
+	return result, foreign(err)
 }
 
 // ask puts a question to the user; without one it is a denial.
@@ -188,7 +189,7 @@ func (r *localRun) ask(ctx context.Context, q synapse.Ask) (synapse.Answer, erro
 	}
 	answer, err := r.t.l.Ask(ctx, q)
 	if err != nil {
-		return synapse.Answer{}, fmt.Errorf("ask the user: %w", err)
+		return synapse.Answer{}, foreign(fmt.Errorf("ask the user: %w", err))
 	}
 	return answer, nil
 }
@@ -201,5 +202,6 @@ func (r *localRun) history(ctx context.Context, run string, seq int64) (*State, 
 	if !r.t.events.wait(seq) {
 		return nil, errors.New("the journal can't be written")
 	}
-	return Fold(r.t.l.History(ctx, run), run)
+	st, err := Fold(r.t.l.History(ctx, run), run)
+	return st, foreign(err)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type Local struct {
 	Ask func(context.Context, synapse.Ask) (synapse.Answer, error)
 	// Append writes a batch of events ahead: what they announce begins only
 	// after it has returned. It is called by one goroutine at a time for each
-	// trace. An error cancels the trace. Nil: events are not kept.
+	// trace, and must not keep the slice. An error cancels the trace. Nil: events
+	// are not kept.
 	Append func(context.Context, []*synapse.Event) error
 	// History returns the events of a run, for continuing a sub-agent. Nil: no
 	// sub-agent can be continued.
@@ -86,30 +88,79 @@ func (l *Local) Run(ctx context.Context, p *Program, in Input) iter.Seq2[*synaps
 			t.main(ctx, in)
 		}()
 
-		var appendErr error
-		gone := false // the caller has stopped listening
-		for batch := t.events.take(); batch != nil; batch = t.events.take() {
-			if l.Append != nil && appendErr == nil {
-				if stored := storedOf(batch); len(stored) > 0 {
-					if err := l.Append(context.WithoutCancel(ctx), stored); err != nil {
-						appendErr = fmt.Errorf("run: write the journal: %w", err)
-						t.events.fail()
-						cancel(appendErr)
-					}
-				}
-			}
-			for _, e := range batch {
-				if !gone && !yield(e, nil) {
-					gone = true
-					cancel(ErrCancelled)
-				}
-			}
-			t.events.flush(batch[len(batch)-1].Seq)
-		}
-		if appendErr != nil && !gone {
-			yield(nil, appendErr)
+		r := &reader{t: t, ctx: context.WithoutCancel(ctx), cancel: cancel, yield: yield}
+		// When the loop body panics or ends its goroutine, the runs still come to
+		// their ends, and those are written. After a whole read this does nothing.
+		defer r.read()
+		r.read()
+		if r.err != nil && r.yield != nil {
+			yield(nil, r.err)
 		}
 	}
+}
+
+// A reader takes the events of a trace to the journal, then to whoever ranges
+// over them.
+type reader struct {
+	t      *localTrace
+	ctx    context.Context // for the journal: it outlives the trace's
+	cancel context.CancelCauseFunc
+	yield  func(*synapse.Event, error) bool // nil once nobody listens
+	err    error                            // the journal's
+}
+
+// read reads to the end of the trace.
+func (r *reader) read() {
+	for batch := r.t.events.take(); batch != nil; batch = r.t.events.take() {
+		r.pass(batch)
+	}
+}
+
+// pass writes a batch, yields it, and then lets begin what it announces.
+func (r *reader) pass(batch []*synapse.Event) {
+	passed := false
+	defer func() {
+		if !passed {
+			r.leave()
+		}
+		r.t.events.flush(batch[len(batch)-1].Seq)
+	}()
+	if r.t.l.Append != nil && r.err == nil {
+		if r.err = r.write(batch); r.err != nil {
+			r.cancel(r.err)
+			r.t.events.fail()
+		}
+	}
+	for _, e := range batch {
+		if r.yield != nil && !r.yield(e, nil) {
+			r.leave()
+		}
+	}
+	passed = true
+}
+
+// leave cancels the trace because nobody listens any more.
+func (r *reader) leave() {
+	r.yield = nil
+	r.cancel(ErrCancelled)
+}
+
+// write appends a batch to the journal. A panic in there is its error.
+func (r *reader) write(batch []*synapse.Event) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.t.l.log().Error("the journal panicked", "trace", r.t.id, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("run: write the journal: panic: %v", p)
+		}
+	}()
+	stored := storedOf(batch)
+	if len(stored) == 0 {
+		return nil
+	}
+	if err := r.t.l.Append(r.ctx, stored); err != nil {
+		return fmt.Errorf("run: write the journal: %w", err)
+	}
+	return nil
 }
 
 // storedOf returns the events of a batch that belong in a journal.

@@ -106,12 +106,16 @@ func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	f.cancel = cancel
 	seq := r.t.events.last()
 	go func() {
-		defer cancel(nil)
-		v, err := r.handle(ctx, handler, in, opt.Effect, seq)
-		if err != nil && ctx.Err() != nil {
-			err = endOf(ctx)
-		}
-		f.complete(v, err)
+		var v any
+		err := errors.New("it ended its goroutine")
+		defer func() {
+			if err != nil && ctx.Err() != nil {
+				err = endOf(ctx)
+			}
+			cancel(nil)
+			f.complete(v, err)
+		}()
+		v, err = r.handle(ctx, handler, in, opt.Effect, seq)
 	}()
 	return f
 }
@@ -142,7 +146,8 @@ func (r *localRun) handle(ctx context.Context, handler string, in any, effect sy
 		if r.t.l.Keep == nil {
 			return "", errors.New("there is no place to keep it")
 		}
-		return r.t.l.Keep(ctx, k.Name, k.Text)
+		path, err := r.t.l.Keep(ctx, k.Name, k.Text)
+		return path, foreign(err)
 	case HandlerHistory:
 		return r.history(ctx, in.(string), seq)
 	case HandlerSleep:
@@ -188,6 +193,17 @@ func endOf(ctx context.Context) error {
 		return ErrDeadline
 	}
 	return ErrCancelled
+}
+
+// foreign makes an error from outside safe to return from a handler: one of the
+// loop's own sentinels, which a tool that runs agents may pass on, says nothing
+// about this run.
+func foreign(err error) error {
+	var limit *LimitError
+	if errors.Is(err, ErrCancelled) || errors.Is(err, ErrDeadline) || errors.As(err, &limit) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // giveUpLater lets go of calls that don't stop though their run has ended: one
