@@ -586,3 +586,34 @@ func TestToolsOwnSentinels(t *testing.T) {
 		t.Errorf("a model's own error ended the run as %+v", out)
 	}
 }
+
+// TestNothingAfterTheEnd: a tool that was given up goes on printing, and a run
+// that has ended stays quiet.
+func TestNothingAfterTheEnd(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		quiet := make(chan struct{})
+		stopped := make(chan struct{})
+		b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{script.Call("chatty", nil)}}))
+		b.local.Grace = time.Millisecond
+		b.tools = append(b.tools, synapse.Tool{Name: "chatty", Run: func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+			defer close(stopped)
+			cancel()
+			for {
+				select {
+				case <-quiet:
+					return synapse.TextResult("ok"), nil
+				default:
+					in.Output("x")
+				}
+			}
+		}})
+		b.graph.Specs[0].Policy.Allow = []string{"chatty"}
+		r := b.run(ctx, "go") // verifies that the end is the last event
+		if out := r.outcome("main"); out.Status != synapse.StatusCancelled {
+			t.Errorf("outcome = %+v", out)
+		}
+		close(quiet)
+		<-stopped
+	}
+}

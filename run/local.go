@@ -34,7 +34,7 @@ type Local struct {
 	// Keep stores a text that is too long for a message and returns the path
 	// under which read_file finds it.
 	Keep func(ctx context.Context, name, text string) (path string, err error)
-	// Now is the clock, time.Now when nil.
+	// Now is the clock, time.Now when nil. It must not wait for a run.
 	Now func() time.Time
 	// NewID makes the ids of traces, random when nil.
 	NewID func() string
@@ -200,7 +200,7 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 	if slots <= 0 {
 		slots = 64
 	}
-	t := &localTrace{l: l, p: p, id: in.Trace, events: newQueue(), models: make(chan struct{}, slots), tools: make(chan struct{}, slots)}
+	t := &localTrace{l: l, p: p, id: in.Trace, events: newQueue(l.now), models: make(chan struct{}, slots), tools: make(chan struct{}, slots)}
 	if t.id == "" {
 		t.id = l.newID()
 	}

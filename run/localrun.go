@@ -22,7 +22,7 @@ type localRun struct {
 	deadline time.Time
 	who      synapse.Event // the envelope of this run's events
 	wake     chan struct{} // a future of this run has become ready
-	finished atomic.Bool   // run_finished has been emitted
+	ended    bool          // run_finished has been emitted; the queue's lock guards it
 	stop     func() bool   // of the watch below
 
 	mu   sync.Mutex
@@ -63,19 +63,11 @@ func (r *localRun) loop(in Start) (out synapse.Outcome) {
 	return Loop(r, r.t.p, in)
 }
 
-// Emit stamps the event and hands it to the reader of the trace. Nothing follows
-// a run's end: what work that was given up still has to say is dropped.
+// Emit hands the event to the reader of the trace. Nothing follows a run's end.
 func (r *localRun) Emit(body synapse.Body) {
 	e := r.who
 	e.Kind, e.Body = body.Kind(), body
-	if e.Kind == synapse.KindRunFinished {
-		if r.finished.Swap(true) {
-			return
-		}
-	} else if r.finished.Load() {
-		return
-	}
-	r.t.events.put(&e, r.t.l.now())
+	r.t.events.put(&e, &r.ended)
 }
 
 // Now is the clock.

@@ -15,6 +15,7 @@ const maxQueued = 4096
 // A queue carries the events of all runs of a trace to the one reader, in the
 // order of their sequence numbers, and tells the writers how far it has read.
 type queue struct {
+	now     func() time.Time
 	mu      sync.Mutex
 	cond    *sync.Cond // flushed or failed has changed, or there is room
 	wake    chan struct{}
@@ -26,24 +27,27 @@ type queue struct {
 	closed  bool
 }
 
-func newQueue() *queue {
-	q := &queue{wake: make(chan struct{}, 1)}
+func newQueue(now func() time.Time) *queue {
+	q := &queue{now: now, wake: make(chan struct{}, 1)}
 	q.cond = sync.NewCond(&q.mu)
 	return q
 }
 
-// put stamps an event and queues it.
-func (q *queue) put(e *synapse.Event, now time.Time) {
+// put stamps an event and queues it, unless its run has ended: what work that
+// was given up still has to say is dropped. ended belongs to that run, and to
+// this queue's lock.
+func (q *queue) put(e *synapse.Event, ended *bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.pending) >= maxQueued && !q.closed {
 		q.cond.Wait()
 	}
-	if q.closed || q.merge(e) {
+	if q.closed || *ended || q.merge(e) {
 		return
 	}
+	*ended = e.Kind == synapse.KindRunFinished
 	q.seq++
-	e.Seq, e.Time = q.seq, now
+	e.Seq, e.Time = q.seq, q.now()
 	q.pending = append(q.pending, e)
 	select {
 	case q.wake <- struct{}{}:
