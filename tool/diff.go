@@ -5,11 +5,14 @@ import (
 	"strings"
 )
 
-// A fileChange is what the details of write_file and edit_file hold.
+// A fileChange is what the details of write_file and edit_file hold, and those
+// of patch for each file.
 type fileChange struct {
 	Path    string `json:"path"`
 	Created bool   `json:"created,omitempty"`
-	Added   int    `json:"added"` // lines
+	Deleted bool   `json:"deleted,omitempty"`
+	From    string `json:"from,omitempty"` // the path before it moved
+	Added   int    `json:"added"`          // lines
 	Removed int    `json:"removed"`
 	Diff    string `json:"diff,omitempty"` // unified
 }
@@ -23,8 +26,14 @@ const (
 // newFileChange compares two contents of a file.
 func newFileChange(name, before, after string, created bool) fileChange {
 	c := fileChange{Path: name, Created: created}
+	c.compare(before, after)
+	return c
+}
+
+// compare fills in what differs between two contents.
+func (c *fileChange) compare(before, after string) {
 	if before == after {
-		return c
+		return
 	}
 	a, b := diffLines(before), diffLines(after)
 	ops := diffOps(a, b)
@@ -32,15 +41,19 @@ func newFileChange(name, before, after string, created bool) fileChange {
 		c.Added += op.bEnd - op.bStart
 		c.Removed += op.aEnd - op.aStart
 	}
-	from := "a/" + name
-	if created {
-		from = "/dev/null"
+	from, to := "a/"+c.Path, "b/"+c.Path
+	switch {
+	case c.Created:
+		from = noFile
+	case c.Deleted:
+		to = noFile
+	case c.From != "":
+		from = "a/" + c.From
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "--- %s\n+++ b/%s\n", from, name)
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
 	writeHunks(&out, a, b, ops)
 	c.Diff = out.String()
-	return c
 }
 
 // diffLines splits s into lines that keep their ends.

@@ -62,15 +62,9 @@ func (w *Workspace) editOnce(ctx context.Context, in *synapse.Invocation, p plac
 	if !old.exists {
 		return nil, missing(ctx, in, p, fs.ErrNotExist)
 	}
-	if old.tooLarge {
-		return nil, fmt.Errorf("%s has %s; files over %s are not edited", p.show(), bytesText(old.info.Size()), bytesText(maxText))
-	}
-	t, err := decode(old.data)
+	t, err := old.decodeForEdit(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s is %w (%s, %s)", p.show(), err, sniff(old.data), bytesText(old.info.Size()))
-	}
-	if back, err := t.encode(t.s); err != nil || !bytes.Equal(back, old.data) {
-		return nil, fmt.Errorf("%s is not valid %s; an edit would damage what it can't read", p.show(), t.enc)
+		return nil, err
 	}
 	file := newLFView(t.s)
 	from, to := toLF(args.OldString), toLF(args.NewString)
@@ -109,6 +103,22 @@ func (w *Workspace) editOnce(ctx context.Context, in *synapse.Invocation, p plac
 		Text:    fmt.Sprintf("Edited %s: %s.", p.show(), what),
 		Details: details(newFileChange(p.name, t.s, after, false)),
 	}, nil
+}
+
+// decodeForEdit returns the file's text, if it can be written back without
+// damage to what an edit doesn't touch.
+func (old snapshot) decodeForEdit(p place) (text, error) {
+	if old.tooLarge {
+		return text{}, fmt.Errorf("%s has %s; files over %s are not edited", p.show(), bytesText(old.info.Size()), bytesText(maxText))
+	}
+	t, err := decode(old.data)
+	if err != nil {
+		return text{}, fmt.Errorf("%s is %w (%s, %s)", p.show(), err, sniff(old.data), bytesText(old.info.Size()))
+	}
+	if back, err := t.encode(t.s); err != nil || !bytes.Equal(back, old.data) {
+		return text{}, fmt.Errorf("%s is not valid %s; an edit would damage what it can't read", p.show(), t.enc)
+	}
+	return t, nil
 }
 
 // alreadyDone reports whether an earlier run with the same key has made the
@@ -177,7 +187,7 @@ func (v lfView) find(p place, old, replacement string, all bool) ([]int, error) 
 	}
 	switch {
 	case len(at) == 0:
-		return nil, errors.New(explainMiss(p, v.s, old, replacement))
+		return nil, errors.New(explainMiss(p, v.s, old, replacement, editTerms))
 	case len(at) > 1 && !all:
 		return nil, fmt.Errorf("old_string stands %d times in %s (lines %s); add lines around it to make it unique, or set replace_all", len(at), p.show(), v.lineNumbers(at))
 	}

@@ -3,6 +3,7 @@ package tool
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -40,10 +41,18 @@ var plainPunctuation = strings.NewReplacer(
 
 var numberedLine = regexp.MustCompile(`^\s*\d+\t`)
 
+// missTerms are what an explanation calls the texts that a caller gave.
+type missTerms struct {
+	old, replacement, replaced string
+	wholeLines                 bool // what is looked for can't begin or end within a line
+}
+
+var editTerms = missTerms{old: "old_string", replacement: "new_string stands", replaced: "the edit may have been made before"}
+
 // explainMiss says why old was not found in a file, and shows what comes
 // nearest.
-func explainMiss(p place, file, old, replacement string) string {
-	lead := fmt.Sprintf("old_string was not found in %s", p.show())
+func explainMiss(p place, file, old, replacement string, terms missTerms) string {
+	lead := fmt.Sprintf("%s was not found in %s", terms.old, p.show())
 	if strings.TrimSpace(old) == "" {
 		return lead + ": it holds nothing but blanks; give the text around them too"
 	}
@@ -58,30 +67,30 @@ func explainMiss(p place, file, old, replacement string) string {
 	var out strings.Builder
 	out.WriteString(lead)
 	for _, l := range likenesses {
-		if at := windows(lines, oldLines, l.fold); len(at) > 0 {
+		if at := windows(lines, oldLines, l.fold, terms.wholeLines); len(at) > 0 {
 			fmt.Fprintf(&out, ". %s only in %s", spanDiffers(at[0], len(oldLines)), l.differ)
 			if len(at) > 1 {
 				fmt.Fprintf(&out, " (so do %s)", count(len(at)-1, "other place"))
 			}
-			out.WriteString(firstDifference(lines, at[0], oldLines))
+			out.WriteString(firstDifference(lines, at[0], oldLines, terms.old))
 			out.WriteString(":\n")
 			writeNumbered(&out, lines, at[0], len(oldLines))
 			out.WriteString("Copy the text from there.")
 			return out.String()
 		}
 	}
-	if at, n := brokenDifferently(lines, old); n > 0 {
+	if at, n := brokenDifferently(lines, old); n > 0 && !terms.wholeLines {
 		fmt.Fprintf(&out, ". %s only in where the lines break:\n", spanDiffers(at, n))
 		writeNumbered(&out, lines, at, n)
 		out.WriteString("Copy the text from there.")
 		return out.String()
 	}
 	if n := strings.Index(file, replacement); len(strings.TrimSpace(replacement)) >= tellingLen && n >= 0 {
-		fmt.Fprintf(&out, "; new_string stands there already, at line %d: the edit may have been made before", 1+strings.Count(file[:n], "\n"))
+		fmt.Fprintf(&out, "; %s there already, at line %d: %s", terms.replacement, 1+strings.Count(file[:n], "\n"), terms.replaced)
 		return out.String()
 	}
 	if at, n := nearest(lines, oldLines); n > 0 {
-		fmt.Fprintf(&out, ". Shown are the nearest lines%s:\n", firstDifference(lines, at, oldLines))
+		fmt.Fprintf(&out, ". Shown are the nearest lines%s:\n", firstDifference(lines, at, oldLines, terms.old))
 		writeNumbered(&out, lines, at, n)
 		out.WriteString("Read the file again if it may have changed.")
 		return out.String()
@@ -106,8 +115,8 @@ func withoutNumbers(s string) (string, bool) {
 }
 
 // windows returns the lines from which the file reads like old. The first and
-// the last line of old may be parts of the file's lines.
-func windows(lines, old []string, fold func(string) string) []int {
+// the last line of old may be parts of the file's lines, unless whole is set.
+func windows(lines, old []string, fold func(string) string, whole bool) []int {
 	want := make([]string, len(old))
 	blank := true
 	for i, l := range old {
@@ -124,6 +133,12 @@ func windows(lines, old []string, fold func(string) string) []int {
 	last := len(want) - 1
 	var at []int
 	for i := 0; i+last < len(have); i++ {
+		if whole {
+			if slices.Equal(have[i:i+last+1], want) {
+				at = append(at, i)
+			}
+			continue
+		}
 		ok := strings.HasSuffix(have[i], want[0])
 		if last == 0 {
 			ok = strings.Contains(have[i], want[0])
@@ -239,22 +254,22 @@ func spanDiffers(at, n int) string {
 
 // firstDifference describes the first line of old that is not in the file as
 // it should be, as a clause that begins with a comma.
-func firstDifference(lines []string, at int, old []string) string {
+func firstDifference(lines []string, at int, old []string, name string) string {
 	for i, want := range old {
 		if at+i >= len(lines) {
-			return ", which ends before old_string does"
+			return ", which ends before " + name + " does"
 		}
 		have := lines[at+i]
 		if have == want || i == 0 && strings.HasSuffix(have, want) || i == len(old)-1 && strings.HasPrefix(have, want) {
 			continue
 		}
 		if a, b := leading(have), leading(want); a != b && strings.TrimSpace(have) == strings.TrimSpace(want) {
-			return fmt.Sprintf(", line %d begins with %s, old_string has %s", at+i+1, blanks(a), blanks(b))
+			return fmt.Sprintf(", line %d begins with %s, %s has %s", at+i+1, blanks(a), name, blanks(b))
 		}
 		if a, b := trailing(have), trailing(want); a != b && strings.TrimSpace(have) == strings.TrimSpace(want) {
-			return fmt.Sprintf(", line %d ends with %s, old_string has %s", at+i+1, blanks(a), blanks(b))
+			return fmt.Sprintf(", line %d ends with %s, %s has %s", at+i+1, blanks(a), name, blanks(b))
 		}
-		return fmt.Sprintf(", line %d is %q, old_string has %q", at+i+1, cut(have, 160), cut(want, 160))
+		return fmt.Sprintf(", line %d is %q, %s has %q", at+i+1, cut(have, 160), name, cut(want, 160))
 	}
 	return ""
 }

@@ -83,32 +83,6 @@ func alike(a, b string) (score int, ok bool) {
 	if sa := stem(a); sa != "" && sa == stem(b) {
 		return 1, true
 	}
-	d := distance(a, b)
+	d := spelling.Distance(a, b)
 	return 1 + d, d <= max(1, min(len(a), len(b))/3)
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours, in bytes, that lead from one name to the other.
-func distance(a, b string) int {
-	before := make([]int, len(b)+1) // the row above the last
-	last := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, row[j]+1, last[j+1]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

@@ -20,6 +20,21 @@ type receipt struct {
 	Path   string `json:"path"`
 	Before string `json:"before"` // SHA-256, hex
 	After  string `json:"after"`
+	// Files are those of a patch, instead of the fields above.
+	Files []receipt `json:"files,omitempty"`
+}
+
+// absent is the hash of a file that isn't there.
+const absent = "absent"
+
+// file returns what a patch's receipt says of one file.
+func (r receipt) file(path string) (receipt, bool) {
+	for _, f := range r.Files {
+		if f.Path == path {
+			return f, true
+		}
+	}
+	return receipt{}, false
 }
 
 // receipts keep what is noted, in a directory or in memory.

@@ -134,12 +134,12 @@ func (w *Workspace) Close() error {
 func (w *Workspace) Dir() string { return w.dir }
 
 // Tools returns the built-in tools on this workspace, always in this order:
-// read_file, find_files, search_files, write_file, edit_file, execute,
+// read_file, find_files, search_files, write_file, edit_file, patch, execute,
 // write_todos, skill.
 func (w *Workspace) Tools() []synapse.Tool {
 	return []synapse.Tool{
 		w.readFile(), w.findFiles(), w.searchFiles(), w.writeFile(), w.editFile(),
-		w.execute(), writeTodos(), w.skill(),
+		w.patch(), w.execute(), writeTodos(), w.skill(),
 	}
 }
 

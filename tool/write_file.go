@@ -169,8 +169,18 @@ var errChanged = errors.New("the file was changed by someone else meanwhile; rea
 // replace puts data in the place of the file that old was taken of, in one
 // step: whoever reads sees the old content or the new one. Mode and, where
 // allowed, owner are kept.
-func (p place) replace(data []byte, old snapshot) (err error) {
-	fail := func(err error) error { return fmt.Errorf("%s: write: %w", p.show(), plainError(err)) }
+func (p place) replace(data []byte, old snapshot) error {
+	temp, err := p.stage(data, old.info)
+	if err != nil {
+		return err
+	}
+	return p.commit(temp, old)
+}
+
+// stage writes data to a file beside p that is to take its place. Mode and
+// owner are those of like, which may be nil.
+func (p place) stage(data []byte, like fs.FileInfo) (staged place, err error) {
+	fail := func(err error) (place, error) { return place{}, p.writeError(err) }
 	temp := p.at(path.Join(path.Dir(p.rel), fmt.Sprintf("%s%016x", tempPrefix, rand.Uint64())))
 	f, err := p.root.OpenFile(filepath.FromSlash(temp.rel), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -185,10 +195,10 @@ func (p place) replace(data []byte, old snapshot) (err error) {
 		f.Close()
 		return fail(err)
 	}
-	if old.exists {
-		keepOwner(f, old.info)
+	if like != nil {
+		keepOwner(f, like)
 		// Through the open file: a link swapped in can't redirect it.
-		if err := f.Chmod(old.info.Mode().Perm()); err != nil {
+		if err := f.Chmod(like.Mode().Perm()); err != nil {
 			f.Close()
 			return fail(err)
 		}
@@ -196,11 +206,29 @@ func (p place) replace(data []byte, old snapshot) (err error) {
 	if err := f.Close(); err != nil {
 		return fail(err)
 	}
+	return temp, nil
+}
+
+// commit puts the staged file in the place of the one that old was taken of.
+// The staged file is gone in any case.
+func (p place) commit(temp place, old snapshot) error {
+	err := p.moveOver(temp, old)
+	if err != nil {
+		_ = p.root.Remove(filepath.FromSlash(temp.rel)) // the error that matters is told
+	}
+	return err
+}
+
+func (p place) moveOver(temp place, old snapshot) error {
 	if p.changed(old) {
 		return fmt.Errorf("%s: %w", p.show(), errChanged)
 	}
 	if err := p.root.Rename(filepath.FromSlash(temp.rel), filepath.FromSlash(p.rel)); err != nil {
-		return fail(err)
+		return p.writeError(err)
 	}
 	return nil
+}
+
+func (p place) writeError(err error) error {
+	return fmt.Errorf("%s: write: %w", p.show(), plainError(err))
 }
