@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/internal/spelling"
 )
 
 // maxNear is how many names a "did you mean" offers, and nearWalk how many

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -127,55 +126,4 @@ func quote(s string) string {
 		return "`" + s + "`" + more
 	}
 	return strconv.Quote(s) + more
-}
-
-// nearest returns the candidate that s was probably meant to be, "" if none is
-// near. Case, "_" and "-" don't count.
-func nearest(s string, candidates []string) string {
-	want := squash(s)
-	best, bestDistance := "", 1+max(1, len(want)/4)
-	for _, c := range candidates {
-		if d := distance(want, squash(c)); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-func squash(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == '.' {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, s)
-}
-
-// distance counts the letters to insert, delete, replace or swap with their
-// neighbour to make a into b.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > 64 || len(y) > 64 {
-		return len(x) + len(y)
-	}
-	before, last := make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range x {
-		row := make([]int, len(y)+1)
-		row[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(y)]
 }

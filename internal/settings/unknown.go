@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/synapse-agents/synapse/internal/spelling"
 )
 
 // unknown reports what a layer holds beside the known keys: names that mean
@@ -81,7 +83,7 @@ func (l *loader) unknownKey(layer *layer, m member, name string, candidates []st
 }
 
 func didYouMean(name string, candidates []string) string {
-	if c := nearest(name, candidates); c != "" {
+	if c := spelling.Nearest(name, candidates); c != "" {
 		return fmt.Sprintf("did you mean %q?", c)
 	}
 	return ""
