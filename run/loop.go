@@ -32,9 +32,10 @@ type loop struct {
 	at        string // this turn's place, where the keys of its calls begin
 	toolCalls int
 	fixes     int
-	cut       bool   // the last turn has been announced
-	base      int    // where this start's own messages begin
-	model     string // who gave the last reply
+	ids       map[string]bool // of the calls of the conversation
+	cut       bool            // the last turn has been announced
+	base      int             // where this start's own messages begin
+	model     string          // who gave the last reply
 	usage     synapse.Usage
 	total     synapse.Usage
 	// spent names the limit that takes the tools away at the next turn.
@@ -64,6 +65,12 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 	l.st.Starts++
 	l.st.Messages = append(l.st.Messages, in.Input...)
 	l.base = len(l.st.Messages)
+	l.ids = map[string]bool{}
+	for _, m := range l.st.Messages {
+		for _, c := range m.Calls() {
+			l.ids[c.ID] = true
+		}
+	}
 
 	var out synapse.Outcome
 	ps, err := p.prepared(in.Spec)
@@ -114,7 +121,7 @@ func (l *loop) turns() synapse.Outcome {
 		if err != nil {
 			return l.broken(err)
 		}
-		nameCalls(reply, l.turn)
+		l.nameCalls(reply)
 		l.model = reply.Model
 		l.usage = l.usage.Add(reply.Usage)
 		l.total = l.total.Add(reply.Usage)
@@ -122,42 +129,41 @@ func (l *loop) turns() synapse.Outcome {
 		l.st.Messages = append(l.st.Messages, reply.Message)
 
 		calls := reply.Message.Calls()
-		switch {
-		case len(calls) > 0 && tools == nil:
-			// Forged: nothing was offered. The calls get their refusals, so that
-			// the history stays whole, and the run ends with what was said.
-			l.refuseAll(calls)
-			if !l.cut && l.fixes < maxFixes {
-				l.fixes++
-				added = append(added, synapse.UserText("No tools are available now. Answer with the JSON value alone."))
-				continue
-			}
-			return l.partial(l.spentLimit())
-		case len(calls) > 0:
+		if len(calls) > 0 && len(tools) > 0 {
 			if err := l.batch(calls, reply.Stop); err != nil {
 				return l.broken(err)
 			}
 			continue
 		}
-
+		if len(calls) > 0 {
+			// Forged: nothing was offered. The calls get their refusals, so that
+			// the history stays whole.
+			l.refuseAll(calls)
+			switch {
+			case l.ps.output != nil:
+				fix, err := l.correction(errors.New("it calls tools, and none are available"))
+				if err != nil {
+					return l.broken(err)
+				}
+				added = append(added, fix)
+			case l.cut || l.in.Limits.Turns > 0 && l.turn >= l.in.Limits.Turns:
+				return l.partial(l.spentLimit())
+			}
+			continue
+		}
+		if l.waitForOne() {
+			continue
+		}
 		if l.ps.output != nil {
 			text, err := structured(l.ps.output, reply.Message.Text())
 			if err == nil {
 				return l.finish(text)
 			}
-			if l.fixes == maxFixes {
-				return synapse.Outcome{
-					Status: synapse.StatusFailed, Text: l.lastText(),
-					Cause: fmt.Sprintf("the result does not fit the output schema after %d corrections: %v", maxFixes, err),
-				}
+			fix, err := l.correction(err)
+			if err != nil {
+				return l.broken(err)
 			}
-			l.fixes++
-			added = append(added, synapse.UserText(fmt.Sprintf(
-				"The result does not fit the output schema: %v\nAnswer again with one JSON value that does, and nothing else. The schema: %s",
-				err, l.ps.spec.Output)))
-			continue
-		}
-		if l.waitForOne() {
+			added = append(added, fix)
 			continue
 		}
 		switch reply.Stop {
@@ -180,20 +186,36 @@ func (l *loop) place() string {
 	return at
 }
 
-// nameCalls gives every call of a reply an id of its own: some models leave them
-// out or use one twice, and a result must find its call.
-func nameCalls(reply *synapse.Reply, turn int) {
-	seen := map[string]bool{}
+// correction is what the model is told about a result that does not fit the
+// output schema. After too many of them it is an error.
+func (l *loop) correction(misfit error) (synapse.Message, error) {
+	if l.fixes == maxFixes {
+		return synapse.Message{}, fmt.Errorf("the result does not fit the output schema after %d corrections: %w", maxFixes, misfit)
+	}
+	l.fixes++
+	return synapse.UserText(fmt.Sprintf(
+		"The result does not fit the output schema: %v\nAnswer again with one JSON value that does, and nothing else. The schema: %s",
+		misfit, l.ps.spec.Output)), nil
+}
+
+// nameCalls gives every call of a reply an id that no other call of the
+// conversation has: some models leave them out or use one twice, and a result
+// must find its call.
+func (l *loop) nameCalls(reply *synapse.Reply) {
 	for i, p := range reply.Message.Parts {
 		if p.Call == nil {
 			continue
 		}
-		if id := p.Call.ID; id == "" || seen[id] {
+		if p.Call.ID == "" || l.ids[p.Call.ID] {
 			call := *p.Call
-			call.ID = fmt.Sprintf("call_%d_%d", turn, i+1)
+			name := fmt.Sprintf("call_%d_%d", l.turn, i+1)
+			call.ID = name
+			for n := 2; l.ids[call.ID]; n++ {
+				call.ID = name + "_" + strconv.Itoa(n)
+			}
 			reply.Message.Parts[i].Call = &call
 		}
-		seen[reply.Message.Parts[i].Call.ID] = true
+		l.ids[reply.Message.Parts[i].Call.ID] = true
 	}
 }
 
