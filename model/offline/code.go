@@ -245,6 +245,9 @@ func enclosing(outline []hit, line int) string {
 
 // importsOf answers who imports a package, or what one imports.
 func (s *session) importsOf(a ask) section {
+	if a.flags["rules"] {
+		return s.importRules(a)
+	}
 	name := cleanPath(strings.TrimSuffix(a.subject, " package"))
 	if name == "" {
 		return undone("it does not say of what")
@@ -269,5 +272,44 @@ func (s *session) importsOf(a ask) section {
 	return section{
 		lead:  fmt.Sprintf("%s: %s in %s", lead, count(len(hits), "line"), count(distinctFiles(hits), "file")),
 		lines: append(quotes(hits, 60), noted(out)...),
+	}
+}
+
+var arrow = lazily(`^\s*([\w./*-]+)\s+(?:->|→)\s*([\w./* ,-]*)$`)
+
+// importRules quotes the lines of documents that say which package may import
+// which ("run -> . policy").
+func (s *session) importRules(a ask) section {
+	out := s.search(query{pattern: `^ *[A-Za-z0-9_./*-]+ +(->|→) *[A-Za-z0-9_./* ,-]*$`, exts: []string{"md"}, why: "find the import rules"})
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := slices.DeleteFunc(readHits(out.text), func(h hit) bool { return inData(h.path) })
+	if len(hits) == 0 {
+		a.kind = kindPassages
+		return s.passages(a)
+	}
+	lead := "import rules"
+	switch {
+	case a.subject != "":
+		lead += " that name " + a.subject + " on the right"
+		hits = slices.DeleteFunc(hits, func(h hit) bool {
+			m := arrow().FindStringSubmatch(h.text)
+			return m == nil || !slices.ContainsFunc(strings.Fields(m[2]), func(to string) bool { return to == "*" || to == a.subject })
+		})
+	case a.scope != "":
+		lead += " of " + a.scope
+		hits = slices.DeleteFunc(hits, func(h hit) bool {
+			m := arrow().FindStringSubmatch(h.text)
+			if m == nil {
+				return true
+			}
+			match, err := path.Match(m[1], a.scope)
+			return err != nil || !match
+		})
+	}
+	return section{
+		lead:  fmt.Sprintf("%s: %s in %s", lead, count(len(hits), "line"), count(distinctFiles(hits), "file")),
+		lines: append(quotes(hits, 80), noted(out)...),
 	}
 }

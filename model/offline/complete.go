@@ -167,6 +167,10 @@ func (a *ask) complete(g map[string]string) {
 			a.scope = ""
 		}
 	case kindGrep, kindDefine, kindUses, kindCovers, kindPassages, kindImports:
+		if a.flags["rules"] {
+			a.subject = cleanPath(a.subject)
+			break
+		}
 		quotedSubject := unquote(a.subject) != a.subject || len(quoted().FindString(a.text)) > 0
 		s := a.subject
 		if q := quoted().FindString(a.text); q != "" && a.kind != kindPassages {

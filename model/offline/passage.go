@@ -19,7 +19,7 @@ type passage struct {
 
 const (
 	passageRunes = 600 // of a joined paragraph
-	passageRows  = 22  // lines of what it introduces
+	passageRows  = 14  // lines of what it introduces
 	answerRows   = 45  // lines of all passages
 )
 
@@ -99,7 +99,7 @@ func commentPassages(lines []hit, at int) []passage {
 		first--
 	}
 	var about []hit // what is documented
-	if end < len(lines) && strings.TrimSpace(lines[end].text) != "" {
+	if end < len(lines) && strings.TrimSpace(lines[end].text) != "" && !opening().MatchString(lines[end].text) {
 		about = lines[end : end+1]
 		if strings.HasSuffix(strings.TrimSpace(lines[end].text), "(") { // a group: its members are what it says
 			n := bodyLen(lines[end:], ext(lines[end].path))
@@ -114,7 +114,7 @@ func commentPassages(lines []hit, at int) []passage {
 	var out []passage
 	for _, l := range lines[first:end] {
 		switch t := bare(l.text); {
-		case t == "":
+		case t == "" || directive().MatchString(l.text):
 			out = append(out, passage{})
 		case len(out) == 0:
 			out = append(out, passage{lines: []hit{l}})
@@ -139,37 +139,77 @@ func commentPassages(lines []hit, at int) []passage {
 // does not count.
 func weigh(all []passage, stems []string, topic string) []float64 {
 	docs := make([][]string, len(all))
+	covers := make([]int, len(all))
+	most := 0
 	for i := range all {
 		docs[i] = all[i].words
+		for _, st := range stems {
+			if slices.Contains(docs[i], st) {
+				covers[i]++
+			}
+		}
+		most = max(most, covers[i])
 	}
 	scores := rank(stems, docs)
 	for i := range all {
 		p := &all[i]
+		first := p.lines[0]
 		// Covering more of the topic's words matters more than repeating one.
-		covered := 0
-		for _, st := range stems {
-			if slices.Contains(p.words, st) {
-				covered++
-			}
+		scores[i] *= float64(covers[i]) / float64(len(stems))
+		title := isAbout(p.title(), stems)
+		if covers[i]*2 < most && !title {
+			scores[i] = 0
 		}
-		scores[i] *= float64(covered) / float64(len(stems))
 		switch {
-		case ext(p.lines[0].path) == "md":
-			scores[i] *= 1.2
-			if h := content(p.under.text); p.under.line > 0 && len(h) > 0 && len(h) <= len(stems)+1 && !slices.ContainsFunc(stems, func(st string) bool { return !slices.Contains(h, st) }) {
-				scores[i] = max(scores[i]*2, 1) // the section is about just that
+		case ext(first.path) == "md":
+			if title {
+				scores[i] = scores[i]*2 + 1
 			}
-			scores[i] /= 1 + 0.25*float64(strings.Count(p.lines[0].path, "/"))
-		case !isComment(p.lines[0].text): // a name says less than a sentence
-			scores[i] *= 0.6
-		case len(p.after) > 0 && slices.ContainsFunc(tokens(definedName(p.after[0].text)), func(w string) bool { return slices.Contains(stems, w) }):
-			scores[i] *= 1.3
+			if p.under.line > 0 && isAbout(p.under.text, stems) {
+				scores[i] = scores[i]*2 + 2 // what the section is about
+			}
+			scores[i] /= 1 + 0.2*float64(strings.Count(first.path, "/"))
+		case !isComment(first.text): // a name says less than a sentence
+			scores[i] *= 0.4
+		case packageDoc().MatchString(first.text):
+			scores[i] *= 1.5
+		case len(p.after) > 0:
+			if title {
+				scores[i] *= 2
+			}
+			if hidden(p.after[0].text) {
+				scores[i] *= 0.8
+			}
 		}
-		if topic != "" && hanText(text(p.lines)) != hanText(topic) {
+		if topic != "" && hanText(first.text) != hanText(topic) {
 			scores[i] *= 0.4 // the same document in another language
 		}
 	}
 	return scores
+}
+
+// isAbout reports whether a title names just what the topic does.
+func isAbout(title string, stems []string) bool {
+	words := content(title)
+	for _, w := range words {
+		if !slices.Contains(stems, w) {
+			return false
+		}
+	}
+	return len(words) > 0 && len(words)*2 > len(stems)
+}
+
+var boldLead = lazily(`^\s*(?:[-*+]\s+)?\*\*(.+?)\*\*`)
+
+// title is what a passage begins with in bold, or the name of what it documents.
+func (p *passage) title() string {
+	if m := boldLead().FindStringSubmatch(p.lines[0].text); m != nil {
+		return m[1]
+	}
+	if ext(p.lines[0].path) != "md" && len(p.after) > 0 && nameAfter().MatchString(p.after[0].text) {
+		return definedName(p.after[0].text)
+	}
+	return ""
 }
 
 func hanText(s string) bool {
@@ -177,8 +217,9 @@ func hanText(s string) bool {
 }
 
 // write quotes passages in the given order, each heading and each definition
-// once.
-func write(all []passage, order []int) []string {
+// once. What a paragraph introduces is quoted for the first, and where the
+// section is about the topic.
+func write(all []passage, order []int, stems []string) []string {
 	var out []string
 	shown := map[string]bool{}
 	once := func(h hit, indent string) {
@@ -187,7 +228,7 @@ func write(all []passage, order []int) []string {
 			out = append(out, indent+h.quote())
 		}
 	}
-	for _, i := range order {
+	for k, i := range order {
 		p := all[i]
 		if len(out) >= answerRows {
 			break
@@ -201,10 +242,10 @@ func write(all []passage, order []int) []string {
 			shown[key] = true
 			out = append(out, indent+p.quote())
 		}
-		rows := p.after
-		if len(rows) > passageRows {
-			rows = rows[:passageRows]
+		if k > 0 && p.under.line > 0 && !isAbout(p.under.text, stems) {
+			continue
 		}
+		rows := p.after[:min(len(p.after), passageRows)]
 		for _, l := range rows {
 			once(l, indent)
 		}

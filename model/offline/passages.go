@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// imperative is a verb of the request, not of its topic.
+var imperative = lazily(`(?i)^(?:list|find|show|quote|look up|print|summari[sz]e|report)\s+`)
+
 // passages quotes what documents and comments say closest to a topic. It does
 // not know what they mean, and the answer says so.
 func (s *session) passages(a ask) section {
@@ -15,7 +18,7 @@ func (s *session) passages(a ask) section {
 	if topic == "" || a.kind == kindPassages && a.scope == "" {
 		topic = a.text
 	}
-	stems := content(topic)
+	stems := content(imperative().ReplaceAllString(topic, ""))
 	if len(stems) == 0 {
 		return undone(beyond)
 	}
@@ -37,33 +40,58 @@ func (s *session) passages(a ask) section {
 	if sec, stop := stopped(prose, code); stop {
 		return sec
 	}
-	all, pending := s.docsAbout(readHits(prose.text), stems)
-	if a.kind != kindTopic {
-		comments, more := s.commentsAbout(readHits(code.text), stems)
-		all, pending = append(all, comments...), pending || more
-	}
-	if pending {
+	docs, pending := s.docsAbout(readHits(prose.text), stems)
+	comments, more := s.commentsAbout(readHits(code.text), stems)
+	if pending || more {
 		return wait()
 	}
-	order := best(weigh(all, stems, a.text), 6)
-	if len(order) == 0 && a.kind == kindTopic {
-		a.kind = kindPassages
-		return s.passages(a) // no document: the comments, then
+	// What was written to be read comes first.
+	all := append(docs, comments...)
+	scores := weigh(all, stems, a.text)
+	order := whole(all, best(scores[:len(docs)], 4), stems)
+	for _, i := range best(scores[len(docs):], 4) {
+		order = append(order, len(docs)+i)
 	}
 	if len(order) == 0 {
 		return section{lead: "no document or comment here mentions “" + a.topic() + "”"}
 	}
 	return section{
 		lead:  "closest to “" + a.topic() + "” in documents and comments (quoted, not interpreted)",
-		lines: write(all, order),
+		lines: write(all, order, stems),
 	}
 }
+
+// whole puts a section that is about just the topic in front, all of it.
+func whole(all []passage, order []int, stems []string) []int {
+	for _, i := range order {
+		under := all[i].under
+		if under.line == 0 || !isAbout(under.text, stems) {
+			continue
+		}
+		var out []int
+		for j := range all {
+			if all[j].under == under && len(out) < passageRows {
+				out = append(out, j)
+			}
+		}
+		for _, j := range order {
+			if !slices.Contains(out, j) {
+				out = append(out, j)
+			}
+		}
+		return out
+	}
+	return order
+}
+
+// directive is a comment for a tool.
+var directive = lazily(`^\s*//(?:go:|nolint|export |line )`)
 
 // ours leaves out sample data and tests, and counts for each line how many of
 // the stems it has.
 func ours(hits []hit, stems []string) (own []hit, covers []int) {
 	for _, h := range hits {
-		if inData(h.path) || isTest(h.path) {
+		if inData(h.path) || isTest(h.path) || directive().MatchString(h.text) {
 			continue
 		}
 		n := 0
@@ -87,7 +115,13 @@ func (s *session) docsAbout(hits []hit, stems []string) (all []passage, pending 
 		if score[h.path] == 0 {
 			files = append(files, h.path)
 		}
-		score[h.path] = max(score[h.path], float64(covers[i])) + 0.05
+		n := float64(covers[i])
+		if heading().MatchString(h.text) && isAbout(h.text, stems) {
+			n += 2
+		} else if m := boldLead().FindStringSubmatch(h.text); m != nil && isAbout(m[1], stems) {
+			n++
+		}
+		score[h.path] = max(score[h.path], n) + 0.05
 	}
 	slices.SortStableFunc(files, func(x, y string) int {
 		switch dx, dy := score[x]-0.3*float64(strings.Count(x, "/")), score[y]-0.3*float64(strings.Count(y, "/")); {
@@ -186,6 +220,9 @@ func (s *session) passagesOf(a ask, stems []string) section {
 	}); len(files) == 0 {
 		return section{lead: "no document named " + a.scope}
 	}
+	if hanText(a.text) { // the translation, where there is one
+		slices.SortStableFunc(files, func(x, y string) int { return translated(y) - translated(x) })
+	}
 	out := s.read(files[0], 1, 0)
 	if sec, stop := stopped(out); stop {
 		return sec
@@ -196,10 +233,21 @@ func (s *session) passagesOf(a ask, stems []string) section {
 		return section{lead: fmt.Sprintf("%s has no line on “%s”", files[0], a.topic())}
 	}
 	slices.Sort(order)
+	order = whole(all, order, stems)
 	return section{
 		lead:  fmt.Sprintf("%s on “%s” (quoted, not interpreted)", files[0], a.topic()),
-		lines: append(write(all, order), noted(out)...),
+		lines: append(write(all, order, stems), noted(out)...),
 	}
+}
+
+var zhName = lazily(`(?i)[._-](?:zh|cn)\b`)
+
+// translated is 1 for a document whose name says that it is in Chinese.
+func translated(file string) int {
+	if zhName().MatchString(path.Base(file)) {
+		return 1
+	}
+	return 0
 }
 
 // best returns the indexes of the n highest scores above 0, highest first; those
