@@ -125,14 +125,15 @@ func (l *loop) resume(s *step, in *ChildInput, args taskArgs) (refusal string, e
 	}
 	spec, ok := l.ps.find(st.Spec.Agent)
 	switch {
-	case !ok || st.Depth != l.in.Depth+1 || spec.ID != st.Spec.ID:
+	case !ok || st.Depth != l.in.Depth+1 || spec.ID != st.Spec.ID || l.in.Depth > 0 && st.ParentRun != l.in.Run:
+		// The main agent is another run at each request of a conversation.
 		return fmt.Sprintf("task %s is not a sub-agent of yours", args.TaskID), nil
 	case args.Type != "":
 		if named, ok := l.ps.find(args.Type); !ok || named.ID != st.Spec.ID {
 			return fmt.Sprintf("task %s is of the agent %q: leave subagent_type out to continue it", args.TaskID, st.Spec.Agent), nil
 		}
 	}
-	in.Task, in.Spec, in.Depth, in.State = args.TaskID, st.Spec, st.Depth, st
+	in.Task, in.Spec, in.Depth, in.State = args.TaskID, l.p.narrowed(st.Spec, spec), st.Depth, st
 	in.Input = []synapse.Message{synapse.UserText(args.Prompt)}
 	return "", nil
 }

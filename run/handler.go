@@ -199,6 +199,9 @@ func (r *localRun) history(ctx context.Context, run string, seq int64) (*State, 
 	if r.t.l.History == nil {
 		return nil, errors.New("no journal is kept")
 	}
+	if r.t.l.runs(run) {
+		return nil, errRunning
+	}
 	if !r.t.events.wait(seq) {
 		return nil, errors.New("the journal can't be written")
 	}

@@ -53,6 +53,7 @@ type Local struct {
 
 	mu        sync.Mutex
 	throttles map[string]*throttle // by provider
+	running   map[string]bool      // the sub-agents, by task id
 }
 
 // Input is one user request.
@@ -219,6 +220,35 @@ func (t *localTrace) main(ctx context.Context, in Input) {
 		Run: t.id, Trace: t.id, Spec: spec, Input: input, Limits: limits, Deadline: deadline,
 	})
 	t.runs.Wait()
+}
+
+// enter notes that a sub-agent runs; false when it does already. One child is
+// one conversation, whoever continues it.
+func (l *Local) enter(task string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running[task] {
+		return false
+	}
+	if l.running == nil {
+		l.running = map[string]bool{}
+	}
+	l.running[task] = true
+	return true
+}
+
+// leave notes that a sub-agent has ended.
+func (l *Local) leave(task string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running, task)
+}
+
+// runs reports whether a sub-agent runs.
+func (l *Local) runs(task string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running[task]
 }
 
 func (l *Local) now() time.Time {

@@ -162,7 +162,12 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 		f.complete(nil, endOf(r.ctx))
 		return f
 	}
+	if !r.t.l.enter(in.Task) {
+		f.complete(nil, errRunning)
+		return f
+	}
 	if err := r.acct.admitSpawn(); err != nil {
+		r.t.l.leave(in.Task)
 		f.complete(nil, err)
 		return f
 	}
@@ -175,9 +180,16 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 		Run: in.Task, Trace: r.t.id, Spec: in.Spec, Depth: in.Depth, Description: in.Description,
 		Background: in.Background, Input: in.Input, State: in.State, Limits: limits, Deadline: deadline,
 	}
-	go func() { f.complete(child.loop(start), nil) }()
+	go func() {
+		out := child.loop(start)
+		r.t.l.leave(in.Task)
+		f.complete(out, nil)
+	}()
 	return f
 }
+
+// errRunning is why a sub-agent can't be continued while it runs.
+var errRunning = errors.New("it is running already")
 
 // endOf says why a context has ended, in the loop's words.
 func endOf(ctx context.Context) error {

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/policy"
 )
 
 // intentField is the property that every offered schema carries: why the model
@@ -226,6 +228,35 @@ func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
 		return nil, err
 	}
 	return fresh, nil
+}
+
+// narrowed returns the spec of a child that is continued: as it was, but for what
+// has been restricted since in the spec that its agent has now. Restrictions of
+// the whole session and rules only ever add up; tools that are gone are blocked.
+func (p *Program) narrowed(old, now *synapse.Spec) *synapse.Spec {
+	if old.Digest == now.Digest {
+		return now
+	}
+	block := maps.Clone(old.Policy.Block)
+	if block == nil {
+		block = map[string]policy.Reason{}
+	}
+	for _, name := range old.Policy.Allow {
+		switch reason, blocked := now.Policy.Block[name]; {
+		case blocked && (reason.Code == policy.ExcludedTools || reason.Code == policy.MinimalFilesystem || reason.Code == policy.ReadOnly):
+			block[name] = reason
+		case p.tools[name] == nil && !isDelegation(name):
+			block[name] = policy.Reason{Code: policy.UnknownTool}
+		}
+	}
+	spec := *old
+	spec.Policy.Block = block
+	for _, src := range now.Policy.Rules {
+		if !slices.ContainsFunc(old.Policy.Rules, func(s policy.Source) bool { return s.Origin == src.Origin && slices.Equal(s.Rules, src.Rules) }) {
+			spec.Policy = spec.Policy.With(src)
+		}
+	}
+	return &spec
 }
 
 func (p *Program) toolNames() []string {
