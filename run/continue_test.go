@@ -42,7 +42,9 @@ func TestContinueAnyEnd(t *testing.T) {
 				m := script.Play(func(n int, req *synapse.Request) script.Turn {
 					if strings.Contains(req.System, "worker") {
 						if n < len(tt.turns) {
-							return tt.turns[n]
+							turn := tt.turns[n]
+							turn.Delay += time.Second // not before main asks about it
+							return turn
 						}
 						return script.Turn{Text: "went on", Check: whole}
 					}
