@@ -131,7 +131,9 @@ func (a *ask) complete(g map[string]string) {
 			a.subject = cleanPath(p)
 		}
 		a.flags["exported"] = g["v"] != "" || g["e"] == "export"
-		a.command = strings.ToLower(strings.TrimSuffix(g["k"], "s"))
+		if a.command = strings.ToLower(strings.TrimSuffix(g["k"], "s")); strings.HasPrefix(a.command, "class") {
+			a.command = "class"
+		}
 		for zh, en := range map[string]string{"函数": "function", "类型": "type", "方法": "method", "标题": "heading", "章节": "section"} {
 			if a.command == "" && strings.HasSuffix(a.text, zh) {
 				a.command = en
@@ -221,6 +223,13 @@ func (a *ask) completeCount(g map[string]string) {
 	if a.flags["matches"] {
 		a.subject = unquote(wordFor().ReplaceAllString(a.subject, ""))
 		a.takeScope(a.text)
+		return
+	}
+	if a.flags["largest"] {
+		a.takeScope(a.text)
+		if l, ok := languageOf(g["k"]); ok {
+			a.exts, a.lang = l.exts, l.label
+		}
 		return
 	}
 	rest := a.takeScope(a.text)

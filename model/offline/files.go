@@ -224,6 +224,33 @@ func (s *session) count(a ask) section {
 			say("%s: %d", t.path, t.n)
 		}
 	}
+	if a.flags["largest"] {
+		exts := orExts(a.exts)
+		var all []tally
+		whole := true
+		for _, q := range []query{{glob: ownGo}, {glob: "**/*_test.go"}, {exts: slices.DeleteFunc(slices.Clone(exts), func(e string) bool { return e == "go" })}} {
+			if q.glob != "" && !slices.Contains(exts, "go") || q.glob == "" && len(q.exts) == 0 {
+				continue
+			}
+			q.pattern, q.why = "^", "count the lines of each file"
+			ts := get(q)
+			left, _ := more(outs[len(outs)-1].text)
+			all, whole = append(all, ts...), whole && left == 0
+		}
+		all = slices.DeleteFunc(all, func(t tally) bool { return inData(t.path) })
+		slices.SortStableFunc(all, func(x, y tally) int { return y.n - x.n })
+		n := 10
+		if a.from > 0 {
+			n = min(a.from, 50)
+		}
+		say("the %d longest of %s%s by lines", min(n, len(all)), count(len(all), lang+"file"), where)
+		for _, t := range all[:min(n, len(all))] {
+			say("  %6s  %s", group(t.n), t.path)
+		}
+		if !whole {
+			say("… more files that the tool left out")
+		}
+	}
 	if a.flags["files"] || a.flags["testfiles"] {
 		s.countFiles(a, lang, where, &outs, say)
 	}

@@ -15,7 +15,7 @@ var kindWords = set("tool code logic implementation function func type package f
 // the names of definitions, of files, and by string constants.
 func (s *session) locate(a ask) section {
 	var main, weak []string
-	for _, w := range words(a.subject) {
+	for _, w := range words(joinHyphens(a.subject)) {
 		low := strings.ToLower(w)
 		switch {
 		case stopwords[low] || len(low) < 2:
@@ -36,7 +36,7 @@ func (s *session) locate(a ask) section {
 	}
 	stems := make([]string, len(main))
 	for i, w := range main {
-		stems[i] = regexp.QuoteMeta(stem(w))
+		stems[i] = eitherSpelling(stem(w))
 	}
 	alt := strings.Join(stems, "|")
 	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
@@ -49,6 +49,7 @@ func (s *session) locate(a ask) section {
 		hit
 		score float64
 	}
+	whole, phrase := strings.Join(main, ""), fold(joinHyphens(a.subject))
 	found := map[string][]scored{}
 	total := map[string]float64{}
 	add := func(out outcome, base float64, nameOnly bool) {
@@ -79,6 +80,14 @@ func (s *session) locate(a ask) section {
 					score++
 				}
 			}
+			if nameOnly && openLine().MatchString(h.text) {
+				if fold(text) == whole {
+					score += base / 2 // it is called just that
+				}
+				if nameAfter().MatchString(h.text) && isWork().MatchString(h.text) {
+					score += 0.5
+				}
+			}
 			if score < base {
 				continue
 			}
@@ -103,6 +112,24 @@ func (s *session) locate(a ask) section {
 		files = append(files, f)
 		// A file with several things about it is likelier than one with one.
 		total[f] += min(float64(len(found[f])), 8) * 0.3
+		switch fold(strings.TrimSuffix(path.Base(f), path.Ext(f))) { // a file of just that name
+		case phrase:
+			total[f] += 7
+		case whole:
+			total[f] += 3
+		}
+	}
+	// What belongs together lies together.
+	home := ""
+	for _, f := range files {
+		if home == "" || total[f] > total[home] || total[f] == total[home] && f < home {
+			home = f
+		}
+	}
+	for _, f := range files {
+		if f != home && path.Dir(f) == path.Dir(home) {
+			total[f] += 2
+		}
 	}
 	slices.SortFunc(files, func(x, y string) int {
 		if total[x] != total[y] {
@@ -154,6 +181,9 @@ func (s *session) locate(a ask) section {
 	}
 	return sec
 }
+
+// isWork is the start of a definition that does something, or says what there is.
+var isWork = lazily(`^\s*` + modifiers + `(func|function\*?|def|class|type|struct|interface|fn|trait)\b`)
 
 func quoteAll(ws []string) []string {
 	out := make([]string, len(ws))

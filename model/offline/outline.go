@@ -11,7 +11,7 @@ import (
 func (s *session) outline(a ask) section {
 	target := a.subject
 	if target == "" {
-		return undone("it does not say of what")
+		return s.everywhere(a)
 	}
 	if a.command == "method" && identifier().MatchString(target) && ext(target) == "" && target != strings.ToLower(target) {
 		return s.methodsOf(target)
@@ -92,6 +92,33 @@ func (s *session) outline(a ask) section {
 func hidden(l string) bool {
 	name := definedName(l)
 	return name == "" || name[0] < 'A' || name[0] > 'Z' || receiverHidden(l)
+}
+
+// everywhere lists the definitions of one kind in the whole project, for kinds
+// that are rare enough to be listed.
+func (s *session) everywhere(a ask) section {
+	pattern, ok := map[string]string{
+		"interface": `^type +\w+(\[[^]]*\])? +interface\b|^\s*(export )?interface +\w|^\s*(pub(\([a-z]+\))? )?trait +\w`,
+		"struct":    `^type +\w+(\[[^]]*\])? +struct\b|^\s*(pub(\([a-z]+\))? )?struct +\w`,
+		"class":     `^\s*(export )?(abstract )?class +\w`,
+		"target":    `^[A-Za-z][\w.-]*:($|[^=])`,
+	}[a.command]
+	if !ok {
+		return undone("it does not say of what: name a file or a package")
+	}
+	q := query{pattern: pattern, exts: sourceExts, why: "find every " + a.command}
+	if a.command == "target" {
+		q = query{pattern: pattern, glob: "**/{Makefile,makefile,GNUmakefile,*.mk}", why: "find the targets"}
+	}
+	out := s.search(q)
+	if sec, stop := stopped(out); stop {
+		return sec
+	}
+	hits := slices.DeleteFunc(readHits(out.text), func(h hit) bool { return isTest(h.path) || inData(h.path) })
+	return section{
+		lead:  fmt.Sprintf("%s in %s, tests left out", count(len(hits), a.command), count(distinctFiles(hits), "file")),
+		lines: append(quotes(hits, 100), noted(out)...),
+	}
 }
 
 // methodsOf lists the methods of a Go type.

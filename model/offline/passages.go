@@ -8,6 +8,13 @@ import (
 	"strings"
 )
 
+var joinable = lazily(`^(built|set|sub|plug|log|sign|opt|time|hand|fall|roll|start|clean|look)(in|up|out|off|back|agent|process|packag|command)`)
+
+// eitherSpelling returns a pattern for a stem, with or without a hyphen.
+func eitherSpelling(stem string) string {
+	return joinable().ReplaceAllString(regexp.QuoteMeta(stem), "$1-?$2")
+}
+
 // imperative is a verb of the request, not of its topic.
 var imperative = lazily(`(?i)^(?:list|find|show|quote|look up|print|summari[sz]e|report)\s+`)
 
@@ -32,7 +39,7 @@ func (s *session) passages(a ask) section {
 	}
 	parts := make([]string, len(stems))
 	for i, st := range stems {
-		parts[i] = regexp.QuoteMeta(st)
+		parts[i] = eitherSpelling(st)
 	}
 	alt := `(` + strings.Join(parts, "|") + `)`
 	prose := s.search(query{pattern: alt, path: a.scope, exts: []string{"md", "txt", "rst"}, fold: true, why: "what the documents say on " + strings.Join(stems, ", ")})

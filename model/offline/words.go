@@ -26,11 +26,16 @@ func set(words string) map[string]bool {
 // changes and underscores, and Han text into pairs of characters.
 func tokens(text string) []string {
 	var out []string
-	for _, w := range words(text) {
+	for _, w := range words(joinHyphens(text)) {
 		out = append(out, stem(strings.ToLower(w)))
 	}
 	return out
 }
+
+var hyphened = lazily(`(?i)\b(built|set|sub|plug|log|sign|opt|time|hand|fall|roll|start|clean|look)-(in|up|out|off|back|agents?|process|package|command)`)
+
+// joinHyphens writes as one word what is spelled both ways ("built-in").
+func joinHyphens(text string) string { return hyphened().ReplaceAllString(text, "$1$2") }
 
 // words splits a text into words, and identifiers into theirs.
 func words(text string) []string {
@@ -71,7 +76,7 @@ func words(text string) []string {
 func content(text string) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, w := range words(text) {
+	for _, w := range words(joinHyphens(text)) {
 		low := strings.ToLower(w)
 		s := stem(low)
 		if stopwords[low] || seen[s] || len(low) < 2 {
