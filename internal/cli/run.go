@@ -186,7 +186,10 @@ func (a *app) ended(out synapse.Outcome) error {
 	err := &codedError{code: code, quiet: true}
 	switch {
 	case out.Status != synapse.StatusCompleted:
-		err.err = fmt.Errorf("%s: %s", words(out.Status), out.Cause)
+		err.err = errors.New(words(out.Status))
+		if out.Cause != "" && out.Cause != words(out.Status) {
+			err.err = fmt.Errorf("%w: %s", err.err, out.Cause)
+		}
 	default:
 		err.err = fmt.Errorf("%d of the sub-agents failed", out.Failed)
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli_test
 
 import (
@@ -7,16 +9,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/synapse-agents/synapse/internal/cli"
 )
+
+var goldenDir string
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
@@ -36,6 +42,10 @@ func synapse() {
 // and a workspace of its own, and the endpoint at $SERVER. No script reaches the
 // network.
 func TestScript(t *testing.T) {
+	var err error
+	if goldenDir, err = filepath.Abs(filepath.Join("testdata", "golden")); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
@@ -68,6 +78,8 @@ func TestScript(t *testing.T) {
 			"signal": cmdSignal,
 			"gone":   cmdGone,
 			"server": cmdServer,
+			"golden": cmdGolden,
+			"prefix": cmdPrefix,
 		},
 	})
 }
@@ -91,6 +103,51 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// golden NAME compares standard output with testdata/golden/NAME, but for what
+// differs from run to run. With -update it writes that file.
+func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: golden NAME")
+	}
+	got := strings.ReplaceAll(ts.ReadFile("stdout"), ts.Getenv("WORK"), "$WORK")
+	for _, v := range varying {
+		got = v.pattern.ReplaceAllString(got, v.with)
+	}
+	path := filepath.Join(goldenDir, args[0])
+	if *update {
+		ts.Check(os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	ts.Check(err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		ts.Fatalf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// varying is what no two runs have in common.
+var varying = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`\b[A-Z2-7]{16}\b`), "TRACE"},
+	{regexp.MustCompile(`\bt-[0-9a-f]{10}\b`), "TASK"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b`), "DATE"},
+	{regexp.MustCompile(`\b\d+\.\ds\b`), "TIME"},
+}
+
+// prefix N sets PREFIX to the first N letters of the trace id in standard output,
+// in small letters.
+func cmdPrefix(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	m := regexp.MustCompile(`"trace_id": "(\w+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("no trace id in standard output")
+	}
+	ts.Setenv("PREFIX", strings.ToLower(m[1][:n]))
 }
 
 // server makes the endpoint the model of what follows.
