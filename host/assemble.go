@@ -175,6 +175,12 @@ func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []
 	if err != nil {
 		return nil, configErrorf("%w", err)
 	}
+	// A main agent whose model can't be asked is told before anything runs.
+	if ref := a.program.Entry().Model; !h.opt.Inspect {
+		if _, err := h.models.model(set, ref); err != nil {
+			return nil, err
+		}
+	}
 	return a, nil
 }
 
