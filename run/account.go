@@ -16,6 +16,7 @@ type account struct {
 	agent  string
 	limits synapse.Limits
 
+	own       synapse.Usage // of this run alone
 	usage     synapse.Usage
 	toolCalls int
 	spawns    int
@@ -30,9 +31,17 @@ func (a *account) child(agent string, limits synapse.Limits) *account {
 func (a *account) charge(u synapse.Usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.own = a.own.Add(u)
 	for ; a != nil; a = a.parent {
 		a.usage = a.usage.Add(u)
 	}
+}
+
+// sums returns what this run has used, alone and with everything below it.
+func (a *account) sums() (own, total synapse.Usage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.own, a.usage
 }
 
 // admitModel reports whether another model request is within the limits of this

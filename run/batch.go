@@ -75,6 +75,7 @@ func (l *loop) abandon(steps []*step) {
 		}
 		if s.asked != nil {
 			s.asked.Cancel()
+			l.unanswered(s, "the run was ending")
 		}
 		if s.future != nil {
 			s.future.Cancel()
@@ -199,6 +200,7 @@ func (l *loop) answered(s *step) error {
 	err := s.asked.Get(&answer)
 	s.asked = nil
 	if isEnd(err) {
+		l.unanswered(s, err.Error())
 		return err
 	}
 	if err != nil {
@@ -214,6 +216,11 @@ func (l *loop) answered(s *step) error {
 		return nil
 	}
 	return l.start(s)
+}
+
+// unanswered closes a question that the run's end has overtaken.
+func (l *loop) unanswered(s *step, reason string) {
+	l.rt.Emit(&synapse.ApprovalAnswered{ID: s.v.ask.ID, Answer: synapse.Answer{Reason: reason}})
 }
 
 // settle turns a ready future into the step's result. Only an end of the whole
@@ -255,6 +262,7 @@ func (l *loop) refuse(s *step, text, denied string) {
 func (l *loop) finished(s *step, result *synapse.ToolResult, denied string) {
 	r := *result
 	r.CallID, r.Name = s.call.ID, s.call.Name
+	r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
 	if len(r.Text) > maxResult {
 		cut := shorten(r.Text, maxResult)
 		r.Text = fmt.Sprintf("%s\n[%d bytes of this result were left out]", cut, len(r.Text)-len(cut))

@@ -18,6 +18,10 @@ import (
 // conversation, in tokens of four bytes; a longer one is kept whole elsewhere.
 const maxReport = 20_000
 
+// maxCause is how much of a failure's cause goes there, in bytes: some providers
+// answer with a page of HTML.
+const maxCause = 1000
+
 // delegate runs one of the tools that start, follow and stop sub-agents.
 func (l *loop) delegate(s *step) error {
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: synapse.EffectKeyed})
@@ -354,7 +358,7 @@ func ending(out synapse.Outcome) string {
 	case synapse.StatusTimedOut:
 		return "timed out (partial)"
 	default:
-		return "failed: " + strings.TrimRight(oneLine(out.Cause), ".")
+		return "failed: " + strings.TrimRight(shorten(oneLine(out.Cause), maxCause), ".")
 	}
 }
 

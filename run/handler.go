@@ -35,7 +35,11 @@ func (r Retry) delay(n int, after time.Duration) time.Duration {
 	if limit <= 0 {
 		limit = time.Minute
 	}
-	d := min(base<<min(n-1, 20), limit)
+	d := base
+	for ; n > 1 && d < limit; n-- {
+		d *= 2
+	}
+	d = min(d, limit)
 	d = d/2 + rand.N(d/2+1)
 	return max(d, after)
 }
@@ -81,6 +85,9 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelI
 			return nil, err
 		}
 		wait := retry.delay(n, p.RetryAfter)
+		if p.RetryAfter > maxPatience {
+			return nil, fmt.Errorf("%w (it asks to wait %s)", err, p.RetryAfter.Round(time.Second))
+		}
 		if !r.deadline.IsZero() && r.Now().Add(wait).After(r.deadline) {
 			return nil, fmt.Errorf("%w (no time is left to wait %s and try again)", err, wait.Round(time.Second))
 		}
@@ -94,6 +101,10 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelI
 		}
 	}
 }
+
+// maxPatience is how long a provider may ask to be left alone before it counts as
+// out of service: a quota that comes back tomorrow is nothing to wait for.
+const maxPatience = 10 * time.Minute
 
 var errIdle = errors.New("idle")
 
@@ -133,7 +144,8 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 	timer := time.AfterFunc(idle, func() { cancel(errIdle) })
 	defer timer.Stop()
 	reply, err = synapse.Collect(m.Generate(ctx, req), func(d *synapse.Delta) {
-		timer.Reset(idle)
+		timer.Stop() // the time it takes to pass a delta on is not the provider's
+		defer timer.Reset(idle)
 		switch {
 		case d.Text == "":
 		case d.Kind == synapse.DeltaText:

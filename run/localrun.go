@@ -57,6 +57,7 @@ func (r *localRun) loop(in Start) (out synapse.Outcome) {
 		if p := recover(); p != nil {
 			r.t.l.log().Error("the loop panicked", "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
 			out = synapse.Outcome{Status: synapse.StatusFailed, Cause: fmt.Sprintf("internal error: %v", p)}
+			out.Usage, out.Total = r.acct.sums()
 			r.Emit(&synapse.RunFinished{Outcome: out})
 		}
 	}()

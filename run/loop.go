@@ -72,6 +72,12 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 		}
 	}
 
+	ended := false
+	defer func() {
+		if !ended { // a panic, which is the runtime's to report; the children end first
+			l.closeChildren()
+		}
+	}()
 	var out synapse.Outcome
 	ps, err := p.prepared(in.Spec)
 	if err != nil {
@@ -89,6 +95,7 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 		rt.Emit(&synapse.Conclusion{Content: out.Text})
 	}
 	rt.Emit(&synapse.RunFinished{Outcome: out})
+	ended = true
 	return out
 }
 

@@ -20,6 +20,7 @@ type queue struct {
 	cond    *sync.Cond // flushed or failed has changed, or there is room
 	wake    chan struct{}
 	pending []*synapse.Event
+	joined  int // deltas in the last pending event, besides its first
 	spare   []*synapse.Event
 	seq     int64
 	flushed int64
@@ -45,6 +46,7 @@ func (q *queue) put(e *synapse.Event, ended *bool) {
 	if q.closed || *ended || q.merge(e) {
 		return
 	}
+	q.joined = 0
 	*ended = e.Kind == synapse.KindRunFinished
 	q.seq++
 	e.Seq, e.Time = q.seq, q.now()
@@ -62,6 +64,9 @@ func (q *queue) last() int64 {
 	return q.seq
 }
 
+// maxJoined is how many deltas join: each costs a copy of those before it.
+const maxJoined = 64
+
 // merge appends a delta to the last waiting event, if that is a delta of the
 // same kind and run.
 func (q *queue) merge(e *synapse.Event) bool {
@@ -69,7 +74,7 @@ func (q *queue) merge(e *synapse.Event) bool {
 		return false
 	}
 	last := q.pending[len(q.pending)-1]
-	if last.Run != e.Run || last.Kind != e.Kind {
+	if last.Run != e.Run || last.Kind != e.Kind || q.joined >= maxJoined {
 		return false
 	}
 	switch b := e.Body.(type) {
@@ -84,6 +89,7 @@ func (q *queue) merge(e *synapse.Event) bool {
 		}
 		last.Body = &synapse.ToolOutput{CallID: b.CallID, Text: prev.Text + b.Text}
 	}
+	q.joined++
 	return true
 }
 

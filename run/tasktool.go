@@ -103,7 +103,7 @@ func agentLines(agents []callee, budget int) []string {
 	lines := func(limit int) ([]string, int) {
 		out, size := make([]string, len(agents)), 0
 		for i, a := range agents {
-			out[i] = "- " + a.spec.Agent + ": " + shorten(oneLine(a.spec.Description), limit) + " (Tools: " + toolsOf(a.spec) + ")"
+			out[i] = "- " + oneLine(a.spec.Agent) + ": " + shorten(oneLine(a.spec.Description), limit) + " (Tools: " + toolsOf(a.spec) + ")"
 			size += len(out[i]) + 1
 		}
 		return out, size
@@ -145,7 +145,18 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(s, " ,.;:") + mark
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine puts a text from elsewhere on one line, without what a terminal or a
+// reader could mistake for something else: control bytes, direction marks and
+// other invisible characters, but for those that join letters.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
+	return strings.Map(func(r rune) rune {
+		if r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, s)
+}
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
@@ -153,8 +164,9 @@ func firstLine(s string) string {
 }
 
 // find returns the callee that a model means by name: exactly, or ignoring case,
-// blanks, "-" and "_". An empty name means the default.
+// blanks, "-" and "_". A blank name means the default.
 func (ps *preparedSpec) find(name string) (*synapse.Spec, bool) {
+	name = strings.TrimSpace(name)
 	for _, a := range ps.agents {
 		for _, n := range a.names {
 			if n == name {
@@ -162,13 +174,13 @@ func (ps *preparedSpec) find(name string) (*synapse.Spec, bool) {
 			}
 		}
 	}
-	if name == "" {
+	if loose(name) == "" {
 		return nil, false
 	}
 	var found *synapse.Spec
 	for _, a := range ps.agents {
 		for _, n := range a.names {
-			if n != "" && loose(n) == loose(name) {
+			if loose(n) == loose(name) {
 				if found != nil && found != a.spec {
 					return nil, false // two agents could be meant: guess neither
 				}
