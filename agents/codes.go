@@ -17,7 +17,10 @@ const (
 	CodeEncoding        = "encoding"
 	CodeFrontmatterOpen = "frontmatter-open"
 	CodeFrontmatterTree = "frontmatter-complex"
+	CodeFieldIgnored    = "field-ignored"
+	CodeForeignField    = "foreign-field"
 	CodeHiddenFile      = "hidden-file"
+	CodeJSONForm        = "json-form"
 	CodeJSONShape       = "json-shape"
 	CodeJSONSyntax      = "json-syntax"
 	CodeKeySpelling     = "key-spelling"
@@ -29,10 +32,15 @@ const (
 	CodeNameMismatch    = "name-mismatch"
 	CodeNoFrontmatter   = "no-frontmatter"
 	CodeNotAFile        = "not-a-file"
+	CodeNotRunnable     = "not-runnable"
 	CodeNotMapping      = "frontmatter-shape"
+	CodeNotWidened      = "not-widened"
 	CodeOutsideRoot     = "outside-root"
+	CodeProductAgent    = "product-agent"
 	CodeShadowLost      = "shadow-lost"
+	CodeStricter        = "stricter"
 	CodeSymlinkLoop     = "symlink-loop"
+	CodeTOMLSyntax      = "toml-syntax"
 	CodeTooLarge        = "too-large"
 	CodeToolsMap        = "tools-map"
 	CodeToolsShape      = "tools-shape"
@@ -62,7 +70,10 @@ var codeTable = []CodeInfo{
 	{CodeEncoding, Warn, "The file is UTF-16, or holds bytes that are not UTF-8, NUL characters or lone carriage returns. They were decoded or replaced."},
 	{CodeFrontmatterOpen, Warn, "The frontmatter does not end in a line “---”. Its end was taken to be the last line that sets a known field. An error when a restricting field stands further down."},
 	{CodeFrontmatterTree, Error, "The frontmatter has too many values or is nested too deeply to be read with little memory."},
+	{CodeFieldIgnored, Warn, "A field of another product that has no counterpart here. Its value is kept and has no effect."},
+	{CodeForeignField, Warn, "The file is another product's, and the field is ours. It counts here, and has no effect there."},
 	{CodeHiddenFile, Info, "A file whose name begins with a dot is no definition."},
+	{CodeJSONForm, Warn, "The JSON has another form than {\"agents\": {\"<name>\": {…}}}, whose meaning is clear."},
 	{CodeJSONShape, Error, "The JSON is not {\"agents\": {\"<name>\": {…}}}."},
 	{CodeJSONSyntax, Error, "The file is not valid JSON."},
 	{CodeKeySpelling, Warn, "A key is a known field in another letter case or with other separators. It was read as that field."},
@@ -75,9 +86,14 @@ var codeTable = []CodeInfo{
 	{CodeNoFrontmatter, Error, "The file does not begin with frontmatter."},
 	{CodeNotAFile, Error, "The path is not what is wanted: a directory, a pipe or a device in place of a file, or a file in place of a directory."},
 	{CodeNotMapping, Error, "The frontmatter is not a map of fields."},
+	{CodeNotRunnable, Error, "The agent runs outside of the product that its file is for: on a server, or in another program."},
+	{CodeNotWidened, Warn, "The file asks for fewer questions or wider rights than the user's rules give. That is not followed."},
 	{CodeOutsideRoot, Error, "A symlink leads out of the directory that is being read, and is not followed."},
+	{CodeProductAgent, Info, "An entry that only sets up an agent which is part of another product: passed over."},
 	{CodeShadowLost, Warn, "A file that could not be loaded has the name of an agent of a lower layer, which now answers to that name."},
+	{CodeStricter, Warn, "A restriction of another product can't be said here as it is there. The agent gets less than it would have there, never more."},
 	{CodeSymlinkLoop, Error, "A symlink leads back to itself or to a directory that is being read."},
+	{CodeTOMLSyntax, Error, "The file is not valid TOML."},
 	{CodeTooLarge, Error, "The file is larger than 1 MiB."},
 	{CodeToolsMap, Warn, "tools is a map of names to true or false. The true ones are read as the list, the false ones as denials."},
 	{CodeToolsShape, Warn, "tools has a shape that the format does not have, but whose meaning is clear."},

@@ -78,7 +78,7 @@ type Definition struct {
 	// Layer, Origin and Pos say where it came from: the registry layer, the
 	// product whose format the file has, and the file's position.
 	Layer  LayerKind
-	Origin string // "synapse", or another product's name
+	Origin string // [Native], or the name of one of [Products]
 	Pos    Pos
 	// Lines gives the line on which each field was set, for messages about it.
 	Lines map[string]int
@@ -150,8 +150,10 @@ type LayerKind string
 // The layers, low to high.
 const (
 	LayerBuiltin    LayerKind = "builtin"
+	LayerHome       LayerKind = "home" // other products' files in the home directory
 	LayerUser       LayerKind = "user"
 	LayerExecutable LayerKind = "executable"
+	LayerWorkspace  LayerKind = "workspace" // other products' files in the workspace
 	LayerProject    LayerKind = "project"
 	LayerCustomDir  LayerKind = "custom_dir"
 	LayerCustomJSON LayerKind = "custom_json"

@@ -22,10 +22,34 @@ type field struct {
 	list      bool // the value may be a list
 	prose     bool // the value is text of any length
 	hidden    bool // read, but not documented as a field
+	foreign   bool // no field of the product whose file is read, but one of ours
 	value     string
 	about     string
+	// key and own are the spellings that the product has whose file is read; ""
+	// and nil where they are name and also.
+	key string
+	own []string
+	// as is our field that comes of a product's own one, for documentation.
+	as string
+	// ignored says why nothing comes of a product's field.
+	ignored string
 	// read puts the value into the definition. The value is never null.
-	read func(r *reader, n *yaml.Node) error
+	read readFunc
+}
+
+type readFunc func(r *reader, n *yaml.Node) error
+
+// spelling is the key that people should write.
+func (f *field) spelling() string {
+	if f.key != "" {
+		return f.key
+	}
+	return f.name
+}
+
+// isOwn reports whether the product whose file is read knows the key.
+func (f *field) isOwn(key string) bool {
+	return !f.foreign && (key == f.spelling() || slices.Contains(f.own, key))
 }
 
 // A FieldInfo describes a field of a definition, for documentation.
@@ -156,38 +180,6 @@ var fieldTable = []*field{
 			r.prompt, err = r.text(n)
 			return err
 		}},
-}
-
-// fieldIndex finds a field by each of its spellings, and by what is left of
-// them without letter case and separators.
-var fieldIndex, foldedIndex = func() (exact, folded map[string]*field) {
-	exact, folded = map[string]*field{}, map[string]*field{}
-	for _, f := range fieldTable {
-		for _, s := range append([]string{f.name}, f.also...) {
-			exact[s], folded[foldName(s)] = f, f
-		}
-	}
-	return exact, folded
-}()
-
-// lookupField returns the field that a key means, nil if none, and whether the
-// key is one of its spellings to the letter.
-func lookupField(key string) (f *field, exact bool) {
-	if f := fieldIndex[key]; f != nil {
-		return f, true
-	}
-	return foldedIndex[foldName(strings.ReplaceAll(key, ".", ""))], false
-}
-
-// suggestField returns the spelling that a key unknown to us was likely meant
-// to be, "" if there is none.
-func suggestField(key string) string {
-	var words []string
-	for _, f := range fieldTable {
-		words = append(words, f.name)
-		words = append(words, f.also...)
-	}
-	return nearest(strings.ToLower(key), words)
 }
 
 func readModel(r *reader, n *yaml.Node) error {

@@ -7,10 +7,11 @@ import (
 
 // document is a Markdown file taken apart.
 type document struct {
-	head   []string // the frontmatter's lines, dedented
-	first  int      // the file's line on which head begins, from 1
-	indent int      // how many characters were taken off the head's lines
-	body   string   // trimmed
+	dialect *dialect
+	head    []string // the frontmatter's lines, dedented
+	first   int      // the file's line on which head begins, from 1
+	indent  int      // how many characters were taken off the head's lines
+	body    string   // trimmed
 	// bodyLine is the file's line on which body begins.
 	bodyLine int
 
@@ -27,8 +28,8 @@ type document struct {
 
 // splitDocument finds frontmatter and body. It reports false when the file
 // does not begin with frontmatter.
-func splitDocument(src source) (document, bool) {
-	var d document
+func splitDocument(src source, dl *dialect) (document, bool) {
+	d := document{dialect: dl}
 	lines := src.lines
 	at, fence, ok := skipLeading(lines, &d)
 	if !ok {
@@ -161,7 +162,7 @@ func (d *document) findEnd(lines []string) (end, body int) {
 			return i, i + 1
 		}
 		if t == "..." || isLongRule(t) {
-			if setsKnownField(lines[i+1:]) {
+			if d.dialect.setsKnownField(lines[i+1:]) {
 				// The header goes on below: ending it here could lose a
 				// restriction. The line itself is nothing that YAML can read, so
 				// it will be told with the rest.
@@ -176,9 +177,9 @@ func (d *document) findEnd(lines []string) (end, body int) {
 
 // guessEnd ends the frontmatter at the last line that sets a known field.
 func (d *document) guessEnd(lines []string) (end, body int) {
-	end = headExtent(lines)
+	end = d.dialect.headExtent(lines)
 	d.odd, d.oddLine = "nowhere", d.first+max(end-1, 0)
-	if i, field := restriction(lines[end:]); field != "" {
+	if i, field := d.dialect.restriction(lines[end:]); field != "" {
 		d.stray, d.strayField = d.first+end+i, field
 	}
 	return end, end
@@ -186,7 +187,7 @@ func (d *document) guessEnd(lines []string) (end, body int) {
 
 // restriction returns the first line, outside code fences, that sets a
 // restricting field.
-func restriction(lines []string) (index int, field string) {
+func (d *dialect) restriction(lines []string) (index int, field string) {
 	fence := ""
 	for i, line := range lines {
 		if mark := fenceMark(line); mark != "" {
@@ -198,7 +199,7 @@ func restriction(lines []string) (index int, field string) {
 			continue
 		}
 		if k, ok := cutKey(line); ok && fence == "" {
-			if f, _ := lookupField(k.name); f != nil && f.restricts {
+			if f, _ := d.lookup(k.name); f != nil && f.restricts {
 				return i, f.name
 			}
 		}
@@ -211,7 +212,7 @@ func restriction(lines []string) (index int, field string) {
 // body. Text alone is not enough, as a field's value may go on in it; there
 // must be a heading too, and no restricting field.
 func (d *document) endAtText() {
-	end := headExtent(d.head)
+	end := d.dialect.headExtent(d.head)
 	rest := d.head[end:]
 	heading, prose := false, false
 	for _, line := range rest {
@@ -224,7 +225,7 @@ func (d *document) endAtText() {
 			prose = true
 		}
 	}
-	if _, field := restriction(rest); d.odd != "" || end == 0 || !heading || !prose || field != "" {
+	if _, field := d.dialect.restriction(rest); d.odd != "" || end == 0 || !heading || !prose || field != "" {
 		return
 	}
 	d.odd, d.oddLine = "nowhere", d.first+max(end-1, 0)
@@ -236,7 +237,7 @@ func (d *document) endAtText() {
 // headExtent returns how many of the lines belong to frontmatter that nothing
 // closes: up to the last known field with its value, before the first line
 // that is neither key, value, comment nor blank.
-func headExtent(lines []string) int {
+func (d *dialect) headExtent(lines []string) int {
 	end := 0
 	open := false  // the lines so far end in a known field's value
 	empty := false // whose key line holds no value, so a list may follow
@@ -262,7 +263,7 @@ func headExtent(lines []string) int {
 			if !ok {
 				return end
 			}
-			f, _ := lookupField(k.name)
+			f, _ := d.lookup(k.name)
 			open, blank = f != nil, false
 			empty = k.value == "" || k.value[0] == '|' || k.value[0] == '>'
 			if open {
@@ -275,7 +276,7 @@ func headExtent(lines []string) int {
 
 // setsKnownField reports whether the first line that is not blank sets a known
 // field.
-func setsKnownField(lines []string) bool {
+func (d *dialect) setsKnownField(lines []string) bool {
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -284,7 +285,7 @@ func setsKnownField(lines []string) bool {
 		if !ok {
 			return false
 		}
-		f, _ := lookupField(k.name)
+		f, _ := d.lookup(k.name)
 		return f != nil
 	}
 	return false

@@ -66,9 +66,9 @@ func parseHeader(src source, doc *document) (*header, []Diagnostic) {
 		}
 	}
 	// What can't be read as a whole is read entry by entry.
-	entries, ok := cutEntries(doc.head, false)
+	entries, ok := doc.dialect.cutEntries(doc.head, false)
 	if !ok {
-		entries, _ = cutEntries(doc.head, true)
+		entries, _ = doc.dialect.cutEntries(doc.head, true)
 	}
 	if len(entries) == 0 {
 		d := Diagnostic{
@@ -86,7 +86,7 @@ func parseHeader(src source, doc *document) (*header, []Diagnostic) {
 	var worst *entryLines
 	for i := range entries {
 		e := &entries[i]
-		pairs, clean := e.read()
+		pairs, clean := e.read(doc.dialect)
 		if !clean && worst == nil {
 			worst = e
 		}
@@ -192,14 +192,14 @@ type entryLines struct {
 // a field that holds prose belongs to it up to the next known field, and lines
 // that are nothing are part of the value above them; without it, reports false
 // when a line is neither key, comment nor indented.
-func cutEntries(lines []string, known bool) ([]entryLines, bool) {
+func (d *dialect) cutEntries(lines []string, known bool) ([]entryLines, bool) {
 	var entries []entryLines
 	for i, line := range lines {
 		if k, ok := cutKey(line); ok {
 			isKey := true
 			if n := len(entries); known && n > 0 {
-				above, _ := lookupField(entries[n-1].key.name)
-				f, _ := lookupField(k.name)
+				above, _ := d.lookup(entries[n-1].key.name)
+				f, _ := d.lookup(k.name)
 				isKey = f != nil || above == nil || !above.prose
 			}
 			if isKey {
@@ -224,12 +224,12 @@ func cutEntries(lines []string, known bool) ([]entryLines, bool) {
 
 // read returns the entry as key and value nodes, and whether YAML could read
 // it. Lines count from the header's first.
-func (e *entryLines) read() (pairs []*yaml.Node, clean bool) {
+func (e *entryLines) read(dl *dialect) (pairs []*yaml.Node, clean bool) {
 	if n := e.asYAML(e.more); n != nil {
 		return n, true
 	}
 	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.key.name, Line: e.index + 1, Column: 1}
-	f, _ := lookupField(e.key.name)
+	f, _ := dl.lookup(e.key.name)
 	if tabbed := untab(e.more); tabbed != nil {
 		if n := e.asYAML(tabbed); n != nil {
 			return n, false

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,8 +17,11 @@ const MaxJSONSize = 4 << 20
 const jsonShape = `{"agents": {"<name>": {"description": …, "system_prompt": …}}}`
 
 // ParseJSON reads definitions from JSON: {"agents": {"<name>": {…}}} with the
-// fields of a Markdown file and system_prompt for its body. Like [Parse] it
-// does no I/O; the definitions come in the order of the text.
+// fields of a Markdown file and system_prompt for its body. Other forms that
+// are around are read with a warning: a list of agents, and one agent alone.
+// With the origin of a product that has such a file, it is that file. Like
+// [Parse] it does no I/O but through [ParseOptions.ReadFile]; the definitions
+// come in the order of the text.
 func ParseJSON(file string, data []byte, opt ParseOptions) ([]*Definition, []Diagnostic) {
 	fail := func(p Pos, code, hint, format string, args ...any) ([]*Definition, []Diagnostic) {
 		return nil, []Diagnostic{{Pos: p, Severity: Error, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint}}
@@ -27,6 +31,10 @@ func ParseJSON(file string, data []byte, opt ParseOptions) ([]*Definition, []Dia
 	}
 	src, diags := decode(file, data)
 	text := []byte(strings.Join(src.lines, "\n"))
+	dl := dialectOf(opt.Origin)
+	if dl.product != nil { // whose JSON has comments
+		text = stripComments(text)
+	}
 	root, err := parseJSONTree(text)
 	if err != nil {
 		p := Pos{File: file, Line: 1, Column: 1}
@@ -36,62 +44,60 @@ func ParseJSON(file string, data []byte, opt ParseOptions) ([]*Definition, []Dia
 		}
 		return fail(p, CodeJSONSyntax, "", "not valid JSON: %v", err)
 	}
-	at := func(n *yaml.Node) Pos { return Pos{file, n.Line, n.Column} }
-	if root.Kind != yaml.MappingNode {
-		return fail(at(root), CodeJSONShape, "write "+jsonShape, "the JSON is %s, not a map with the key “agents”", kindOf(root))
-	}
-	var agents *yaml.Node
-	for i := 0; i < len(root.Content); i += 2 {
-		switch key := root.Content[i]; {
-		case key.Value != "agents":
-			if !strings.HasPrefix(key.Value, "$") { // "$schema" is for editors
-				diags = append(diags, Diagnostic{
-					Pos: at(key), Severity: Warn, Code: CodeUnknownField,
-					Message: fmt.Sprintf("%q beside “agents” has no effect", shorten(key.Value, 40)),
-				})
-			}
-		case agents != nil:
-			diags = append(diags, Diagnostic{
-				Pos: at(key), Severity: Error, Code: CodeJSONShape,
-				Message: "“agents” is there twice; only the first is read", Hint: "join the two maps",
-			})
-		default:
-			agents = root.Content[i+1]
-		}
-	}
-	if agents == nil {
-		return fail(at(root), CodeJSONShape, "write "+jsonShape, "the JSON has no key “agents”")
-	}
-	if agents.Kind != yaml.MappingNode {
-		return fail(at(agents), CodeJSONShape, "write "+jsonShape, "“agents” is %s, not a map of names", kindOf(agents))
-	}
+	found, more := findEntries(file, root, dl)
+	diags = append(diags, more...)
 	var defs []*Definition
-	for i := 0; i < len(agents.Content); i += 2 {
-		d, more := parseEntry(file, agents.Content[i], agents.Content[i+1], &opt)
-		defs, diags = append(defs, d), append(diags, more...)
+	for _, e := range found {
+		d, more := parseEntry(file, e, &opt)
+		if d != nil {
+			defs = append(defs, d)
+		}
+		diags = append(diags, more...)
 	}
 	sortDiagnostics(diags)
 	return defs, diags
 }
 
-// parseEntry reads one entry of the map of agents.
-func parseEntry(file string, key, value *yaml.Node, opt *ParseOptions) (*Definition, []Diagnostic) {
+// parseEntry reads one definition. It is nil for an entry that only sets up an
+// agent which is part of another product.
+func parseEntry(file string, e entryNode, opt *ParseOptions) (*Definition, []Diagnostic) {
 	r := newReader(file, opt)
-	r.d.Pos = r.pos(key)
-	if value.Kind != yaml.MappingNode {
-		r.d.Name = trim(key.Value)
-		r.report(r.pos(value), Error, CodeJSONShape, "write "+jsonShape, "the agent %q is %s, not a map of fields", shorten(key.Value, 40), kindOf(value))
+	if r.dialect == native {
+		r.dialect = nativeJSON
+	}
+	name := ""
+	r.d.Pos = r.pos(e.value)
+	if e.key != nil {
+		r.d.Pos = r.pos(e.key)
+		name = trim(e.key.Value)
+	}
+	if e.value.Kind != yaml.MappingNode {
+		r.d.Name = name
+		r.report(r.pos(e.value), Error, CodeJSONShape, "write "+jsonShape, "the agent %q is %s, not a map of fields", shorten(name, 40), kindOf(e.value))
 		return r.done()
 	}
-	r.fields(value)
-	if name := trim(key.Value); name != "" {
+	r.field = r.dialect.exact["tools"]
+	if e.common != nil {
+		r.common(e.common)
+	}
+	r.fields(e.value)
+	if p := r.dialect.product; p != nil {
+		r.includeFiles()
+		if r.prompt == "" && slices.Contains(p.passedOver, name) {
+			return nil, []Diagnostic{{
+				Pos: r.d.Pos, Severity: Info, Code: CodeProductAgent,
+				Message: fmt.Sprintf("passed over: %q sets up an agent that is part of %s", shorten(name, 40), p.Title),
+			}}
+		}
+	}
+	if name != "" {
 		if r.d.Name != "" && r.d.Name != name {
 			r.report(r.d.at("name"), Warn, CodeNameMismatch, "remove the field, or rename the key", "the agent's key is %q and its name is %q; the key counts", shorten(name, 40), shorten(r.d.Name, 40))
 		}
 		r.d.Name = name
-		r.d.Lines["name"] = key.Line
+		r.d.Lines["name"] = e.key.Line
 	}
-	r.require("add system_prompt")
+	r.require("add " + r.dialect.exact["system_prompt"].spelling())
 	return r.done()
 }
 

@@ -22,13 +22,18 @@ type LoadOptions struct {
 	// read, symlinks followed: a workspace that is not trusted yet must not
 	// bring in files from elsewhere.
 	Within string
+	// Detect reads each file as that of the product in whose place it lies
+	// ([ProductOf]), and a native file where it lies in none. Origin is not
+	// looked at.
+	Detect bool
 	// Hidden descends into directories whose name begins with a dot. Those of
 	// version control are left out all the same.
 	Hidden bool
 }
 
 // LoadDir reads every definition below a directory: files whose name ends in
-// ".md", in any letter case, but for those whose name begins with a dot.
+// ".md", in any letter case, but for those whose name begins with a dot; with a
+// product as origin, the files that are definitions there.
 // Symlinks are followed where they stay in the directory. Definitions and
 // diagnostics are in byte order of the paths. A directory that does not exist
 // is an empty layer.
@@ -64,7 +69,7 @@ func LoadDir(root string, kind LayerKind, opt LoadOptions) Layer {
 		return fail(CodeUnreadable, "", "can't read the directory: %v", cause(err))
 	}
 	defer dir.Close()
-	l := &loader{layer: &layer, opt: opt, dir: dir, real: real, seen: map[string]bool{}}
+	l := &loader{layer: &layer, opt: opt, product: findProduct(opt.Origin), dir: dir, real: real, seen: map[string]bool{}}
 	l.walk(".", ".")
 	// Symlinks come last, so that a file that is there anyway goes by its own
 	// path. They may lead to more of them.
@@ -79,7 +84,8 @@ func LoadDir(root string, kind LayerKind, opt LoadOptions) Layer {
 }
 
 // LoadFile reads the definitions of one file: JSON when its name ends in
-// ".json", else Markdown. Unlike in a directory, a symlink may lead anywhere.
+// ".json" or ".jsonc", else Markdown, or the format of the product that is its
+// origin. Unlike in a directory, a symlink may lead anywhere.
 func LoadFile(file string, kind LayerKind, opt LoadOptions) Layer {
 	layer := Layer{Kind: kind, Name: file, Root: filepath.Dir(file)}
 	fail := func(code, format string, args ...any) Layer {
@@ -115,13 +121,16 @@ func LoadFile(file string, kind LayerKind, opt LoadOptions) Layer {
 	if err != nil {
 		return fail(linkCode(err), "can't read the file: %v", cause(err))
 	}
+	if _, ok := below(real, abs); !ok && opt.Within != "" {
+		return fail(CodeOutsideRoot, "a symlink to %s, outside %s", abs, opt.Within)
+	}
 	f, err := os.Open(abs)
 	if err != nil {
 		return fail(CodeUnreadable, "can't read the file: %v", cause(err))
 	}
 	defer f.Close()
 	limit := MaxFileSize
-	isJSON := strings.EqualFold(filepath.Ext(file), ".json")
+	isJSON := isJSONFile(file)
 	if isJSON {
 		limit = MaxJSONSize
 	}
@@ -133,23 +142,20 @@ func LoadFile(file string, kind LayerKind, opt LoadOptions) Layer {
 	if !ok {
 		rel = filepath.Base(file)
 	}
-	l := &loader{layer: &layer, opt: opt, dir: dir, real: real}
-	if isJSON {
-		layer.Defs, layer.Diagnostics = ParseJSON(file, data, l.parseOptions(filepath.ToSlash(rel)))
-		return layer
-	}
+	l := &loader{layer: &layer, opt: opt, product: findProduct(opt.Origin), dir: dir, real: real}
 	l.parse(file, filepath.ToSlash(rel), data)
 	return layer
 }
 
 // loader reads one directory.
 type loader struct {
-	layer *Layer
-	opt   LoadOptions
-	dir   *os.Root
-	real  string          // of dir, absolute or relative, symlinks followed
-	seen  map[string]bool // directories and files by their real path below dir
-	links []string        // symlinks not yet followed
+	layer   *Layer
+	opt     LoadOptions
+	product *product // nil for native files
+	dir     *os.Root
+	real    string          // of dir, absolute or relative, symlinks followed
+	seen    map[string]bool // directories and files by their real path below dir
+	links   []string        // symlinks not yet followed
 }
 
 // show returns a path for people: the layer's root as it was named, and what
@@ -194,7 +200,7 @@ func (l *loader) walk(rel, real string) {
 			l.links = append(l.links, at)
 		case e.IsDir():
 			l.subdir(at, realAt)
-		case isMarkdown(name):
+		case l.wants(at):
 			l.file(at, realAt, e.Type())
 		}
 	}
@@ -202,10 +208,13 @@ func (l *loader) walk(rel, real string) {
 
 func (l *loader) subdir(rel, real string) {
 	name := path.Base(rel)
+	if l.product != nil && !l.product.Nested {
+		return
+	}
 	if strings.HasPrefix(name, ".") && (!l.opt.Hidden || slices.Contains([]string{".git", ".hg", ".svn"}, name)) {
 		return
 	}
-	if isMarkdown(name) {
+	if l.wants(rel) {
 		l.report(rel, Info, CodeNotAFile, "a directory, though its name ends like a file's; what is in it is read")
 	}
 	if !l.seen[real] {
@@ -218,15 +227,22 @@ func (l *loader) file(rel, real string, mode fs.FileMode) {
 		return
 	}
 	l.seen[real] = true
-	switch {
+	switch p := l.product; {
 	case strings.HasPrefix(path.Base(rel), "."):
 		l.report(rel, Info, CodeHiddenFile, "passed over: a file whose name begins with a dot is no definition")
+		return
+	case p != nil && p.PassOver != "" && strings.HasPrefix(path.Base(rel), p.PassOver):
+		l.report(rel, Info, CodeHiddenFile, "passed over, as %s does with a name that begins with “%s”", p.Title, p.PassOver)
 		return
 	case !mode.IsRegular(): // opening a pipe would wait for a writer
 		l.broken(rel, CodeNotAFile, "not a file, but %s", modeName(mode))
 		return
 	}
-	data, err := l.read(real, MaxFileSize)
+	limit := int64(MaxFileSize)
+	if isJSONFile(rel) {
+		limit = MaxJSONSize
+	}
+	data, err := l.read(real, limit)
 	if err != nil {
 		l.broken(rel, CodeUnreadable, "can't read the file: %v", cause(err))
 		return
@@ -264,7 +280,20 @@ func (l *loader) read(real string, limit int64) ([]byte, error) {
 }
 
 func (l *loader) parse(file, real string, data []byte) {
-	d, diags := Parse(file, data, l.parseOptions(real))
+	opt := l.parseOptions(real)
+	if l.opt.Detect {
+		opt.Origin = ProductOf(file)
+	}
+	if p := findProduct(opt.Origin); p != nil && p.PathNames {
+		opt.Stem = p.pathName(file)
+	}
+	if isJSONFile(file) {
+		defs, diags := ParseJSON(file, data, opt)
+		l.layer.Defs = append(l.layer.Defs, defs...)
+		l.layer.Diagnostics = append(l.layer.Diagnostics, diags...)
+		return
+	}
+	d, diags := Parse(file, data, opt)
 	if d != nil {
 		l.layer.Defs = append(l.layer.Defs, d)
 	}
@@ -295,17 +324,16 @@ func (l *loader) parseOptions(real string) ParseOptions {
 
 // link follows one symlink.
 func (l *loader) link(rel string) {
-	name := path.Base(rel)
 	target, err := filepath.EvalSymlinks(filepath.Join(l.real, filepath.FromSlash(rel)))
 	if err != nil {
-		if isMarkdown(name) {
+		if l.wants(rel) {
 			l.broken(rel, linkCode(err), "can't follow the symlink: %v", cause(err))
 		}
 		return
 	}
 	real, ok := below(l.real, target)
 	info, err := os.Stat(target)
-	if err != nil || !info.IsDir() && !isMarkdown(name) {
+	if err != nil || !info.IsDir() && !l.wants(rel) {
 		return
 	}
 	switch {
@@ -325,7 +353,23 @@ func (l *loader) link(rel string) {
 	}
 }
 
+// wants reports whether a file's name is that of a definition.
+func (l *loader) wants(rel string) bool {
+	switch {
+	case l.opt.Detect && !isMarkdown(rel):
+		return ProductOf(l.show(rel)) != ""
+	case l.product != nil:
+		return l.product.reads(rel)
+	}
+	return isMarkdown(rel)
+}
+
 func isMarkdown(name string) bool { return strings.EqualFold(path.Ext(name), ".md") }
+
+func isJSONFile(name string) bool {
+	ext := filepath.Ext(name)
+	return strings.EqualFold(ext, ".json") || strings.EqualFold(ext, ".jsonc")
+}
 
 // below returns target relative to root, if it is in it.
 func below(root, target string) (string, bool) {

@@ -56,7 +56,7 @@ func (d *Definition) members() ([]member, error) {
 	optional("enabled", d.Disabled, false)
 	optional("color", d.Color != "", d.Color)
 	for _, key := range slices.Sorted(maps.Keys(d.Extra)) {
-		if f, _ := lookupField(key); f == nil { // never a second value for a field
+		if f, _ := native.lookup(key); f == nil { // never a second value for a field
 			put(key, d.Extra[key])
 		}
 	}

@@ -20,8 +20,13 @@ type ParseOptions struct {
 	// StemName takes a file without a name by its file's stem, as other
 	// products do. A native file must have a name.
 	StemName bool
-	Layer    LayerKind
-	Origin   string // default [Native]
+	// Stem is what a file without a name goes by, by default its own stem.
+	Stem  string
+	Layer LayerKind
+	// Origin is the product whose file it is, one of [ProductNames]: its keys
+	// mean what they mean there, and StemName is implied. Any other name is
+	// only kept as the definition's origin. Default [Native].
+	Origin string
 	// ReadFile reads a file that a definition points to (output_schema). The
 	// path is relative to the definition's directory, with slashes, cleaned,
 	// and may begin with "..": it is ReadFile that decides what may be read.
@@ -29,7 +34,8 @@ type ParseOptions struct {
 	ReadFile func(path string) ([]byte, error)
 }
 
-// Parse reads a Markdown file with YAML frontmatter. It does no I/O but through
+// Parse reads a definition file: Markdown with YAML frontmatter, or the format
+// of the product that [ParseOptions.Origin] names. It does no I/O but through
 // [ParseOptions.ReadFile]; file is the path for messages, and the stem of its
 // last element stands in for a name.
 //
@@ -44,7 +50,10 @@ func Parse(file string, data []byte, opt ParseOptions) (*Definition, []Diagnosti
 	}
 	src, diags := decode(file, data)
 	r.diags = append(r.diags, diags...)
-	doc, ok := splitDocument(src)
+	if p := r.dialect.product; p != nil && p.Format == formatTOML {
+		return r.toml(src)
+	}
+	doc, ok := splitDocument(src, r.dialect)
 	if !ok {
 		if isDocFile(file) {
 			return nil, []Diagnostic{{
@@ -79,12 +88,7 @@ func Parse(file string, data []byte, opt ParseOptions) (*Definition, []Diagnosti
 		}
 		r.prompt = doc.body
 	}
-	if r.d.Name == "" && opt.StemName {
-		if stem := fileStem(file); stem != "" {
-			r.d.Name = stem
-			r.report(doc.open, Warn, CodeNameFromFile, "add name: "+stem, "the file has no name; that of the file is used, %q", stem)
-		}
-	}
+	r.stemName(doc.open)
 	r.require("write the system prompt below the frontmatter")
 	return r.done()
 }
@@ -94,12 +98,32 @@ func newReader(file string, opt *ParseOptions) *reader {
 	if origin == "" {
 		origin = Native
 	}
+	dl := dialectOf(origin)
+	rule := ToolRule{Mode: ToolsInherit}
+	if dl.product != nil { // to every product silence means all there is
+		rule = ToolRule{Mode: ToolsExact, Names: []string{"*"}}
+	}
 	return &reader{
-		file: file, opt: opt, budget: maxNodes, spare: maxExtra,
+		file: file, opt: opt, dialect: dl, budget: maxNodes, spare: maxExtra,
 		d: &Definition{
-			Mode: ModeAll, Ownership: OwnershipTask, Tools: ToolRule{Mode: ToolsInherit},
+			Mode: ModeAll, Ownership: OwnershipTask, Tools: rule,
 			Layer: opt.Layer, Origin: origin, Pos: Pos{File: file, Line: 1, Column: 1}, Lines: map[string]int{},
 		},
+	}
+}
+
+// stemName takes the file's name for one that is missing.
+func (r *reader) stemName(at Pos) {
+	if r.d.Name != "" || !r.opt.StemName && r.dialect.product == nil {
+		return
+	}
+	stem := r.opt.Stem
+	if stem == "" {
+		stem = fileStem(r.file)
+	}
+	if stem != "" {
+		r.d.Name = stem
+		r.report(at, Warn, CodeNameFromFile, "add name: "+stem, "the file has no name; that of the file is used, %q", stem)
 	}
 }
 
@@ -128,7 +152,7 @@ func (r *reader) noFrontmatter(src source) {
 	switch {
 	case line == "":
 		msg = "the file is empty"
-	case isKey && isField(k.name):
+	case isKey && r.isField(k.name):
 		msg, hint = "the line “---” above the frontmatter is missing", "put “---” above this line"
 	case isLongRule(strings.TrimSpace(line)):
 		msg, hint = "the frontmatter begins with a rule of more than three dashes", "write “---”"
@@ -139,8 +163,8 @@ func (r *reader) noFrontmatter(src source) {
 	r.report(at, Error, CodeNoFrontmatter, hint, "%s", msg)
 }
 
-func isField(key string) bool {
-	f, _ := lookupField(key)
+func (r *reader) isField(key string) bool {
+	f, _ := r.dialect.lookup(key)
 	return f != nil
 }
 
@@ -160,28 +184,46 @@ func (r *reader) fields(root *yaml.Node) {
 			continue
 		}
 		key := trim(p.key.Value)
-		f, exact := lookupField(key)
-		if f == nil {
+		f, exact := r.dialect.lookup(key)
+		switch {
+		case f == nil:
 			r.extra(key, p)
 			continue
-		}
-		if !exact {
-			r.warn(p.key, CodeKeySpelling, "write "+f.name, "the key %q is read as %s", key, f.name)
-		} else if f.hidden {
+		case f.ignored != "":
+			r.ignore(key, p, f)
+			continue
+		case !exact:
+			r.warn(p.key, CodeKeySpelling, "write "+f.spelling(), "the key %q is read as %s", key, f.spelling())
+		case r.dialect.product != nil && !f.isOwn(key):
+			r.warn(p.key, CodeForeignField, "", "%s does not know %q; it is read as in a file of ours", r.dialect.product.Title, key)
+		case f.hidden && f.foreign == (r.dialect.product != nil):
 			r.warn(p.key, CodeKeySpelling, "write enabled", "the key %q is read as the opposite of enabled", key)
 		}
-		given[f] = append(given[f], set{p, key == f.name})
+		given[f] = append(given[f], set{p, key == f.spelling()})
 	}
-	for _, f := range fieldTable {
+	for _, f := range r.dialect.table {
 		if sets := given[f]; len(sets) > 0 {
 			r.field = f
 			r.readField(f, sets)
 		}
 	}
 	if len(r.grants)+len(r.denials) > 0 {
-		r.field = fieldIndex["tools"]
+		r.field = r.dialect.exact["tools"]
 		r.failed(r.joinRules(), nil)
 	}
+	if p := r.dialect.product; p != nil {
+		if p.finish != nil {
+			p.finish(r)
+		}
+		r.tightenAll()
+	}
+}
+
+// ignore keeps a key of another product that has no effect here.
+func (r *reader) ignore(key string, p pair, f *field) {
+	r.keep(key, p, func(dropped string) {
+		r.warn(p.key, CodeFieldIgnored, "", "%s: %s%s", key, f.ignored, dropped)
+	})
 }
 
 // readField reads a field from the keys that set it.
@@ -209,7 +251,7 @@ func (r *reader) readField(f *field, sets []set) {
 // that stands too far to the right ends up in the field above it.
 func (r *reader) misplaced(n *yaml.Node) {
 	for _, p := range r.pairs(n) {
-		if f, _ := lookupField(trim(p.key.Value)); f != nil && f.restricts {
+		if f, _ := r.dialect.lookup(trim(p.key.Value)); f != nil && f.restricts {
 			r.report(r.pos(p.key), Error, CodeBadRestriction, "begin the line without blanks",
 				"%s stands inside %s; the definition is disabled, as this field restricts it", f.name, r.field.name)
 		}
@@ -247,7 +289,7 @@ func (r *reader) failed(err error, n *yaml.Node) {
 	if e.node == nil {
 		e.node = &yaml.Node{Line: r.d.Pos.Line, Column: r.d.Pos.Column}
 	}
-	what := r.field.name
+	what := r.field.spelling()
 	if e.in != "" {
 		what += ": " + shorten(e.in, 40)
 	}
@@ -278,11 +320,22 @@ func (r *reader) extra(key string, p pair) {
 		return
 	}
 	hint := ""
-	if s := suggestField(key); s != "" {
+	if s := r.dialect.suggest(key); s != "" {
 		hint = fmt.Sprintf("did you mean %q?", s)
-	} else if s, ok := wordsOfOthers[foldName(key)]; ok {
+	} else if s, ok := wordsOfOthers[foldName(key)]; ok && r.dialect.product == nil {
 		hint = fmt.Sprintf("did you mean %q?", s)
 	}
+	r.keep(key, p, func(dropped string) {
+		if dropped == "" {
+			dropped = "; it is kept and has no effect"
+		}
+		r.warn(p.key, CodeUnknownField, hint, "%q is not a field of a definition%s", shorten(key, 40), dropped)
+	})
+}
+
+// keep puts a key without effect among the extra ones, and has said what is to
+// be said of it: dropped is why its value is not kept, "" if it is.
+func (r *reader) keep(key string, p pair, tell func(dropped string)) {
 	// What has no effect gets a small budget of its own, so that it can't use
 	// up that of the fields.
 	budget := r.budget
@@ -290,14 +343,14 @@ func (r *reader) extra(key string, p pair) {
 	value, err := r.anyValue(p.value, 0)
 	r.spare, r.budget = r.budget, budget
 	if err != nil {
-		r.warn(p.key, CodeUnknownField, hint, "%q is not a field of a definition; its value %v and is dropped", shorten(key, 40), err)
+		tell(fmt.Sprintf("; its value %v and is dropped", err))
 		return
 	}
 	if r.d.Extra == nil {
 		r.d.Extra = map[string]any{}
 	}
 	r.d.Extra[key] = value
-	r.warn(p.key, CodeUnknownField, hint, "%q is not a field of a definition; it is kept and has no effect", shorten(key, 40))
+	tell("")
 }
 
 // wordsOfOthers maps keys that other formats have for what is a field here but

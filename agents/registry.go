@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,13 +33,29 @@ type Registry struct {
 	entries map[string]*entry
 	names   []string            // of entries, in byte order
 	folded  map[string][]string // the names that are the same for [foldName]
+	// aliases are further names of entries: "claude:reviewer" for the agent
+	// that goes by the name "reviewer".
+	aliases map[string]string
 }
 
-func newRegistry(entries map[string]*entry) *Registry {
-	r := &Registry{entries: entries, names: slices.Sorted(maps.Keys(entries)), folded: make(map[string][]string, len(entries))}
+func newRegistry(entries map[string]*entry, aliases map[string]string) *Registry {
+	r := &Registry{
+		entries: entries, names: slices.Sorted(maps.Keys(entries)),
+		folded: make(map[string][]string, len(entries)), aliases: map[string]string{},
+	}
+	note := func(name, entry string) {
+		if f := foldName(name); !slices.Contains(r.folded[f], entry) {
+			r.folded[f] = append(r.folded[f], entry)
+		}
+	}
 	for _, n := range r.names {
-		f := foldName(n)
-		r.folded[f] = append(r.folded[f], n)
+		note(n, n)
+	}
+	for _, q := range slices.Sorted(maps.Keys(aliases)) {
+		if n := aliases[q]; entries[n] != nil && entries[q] == nil {
+			r.aliases[q] = n
+			note(q, n)
+		}
 	}
 	return r
 }
@@ -55,7 +73,10 @@ func BuiltinAliases() map[string]string {
 
 // Merge joins layers, given low to high, to a registry. A definition replaces
 // one of the same name from a lower layer whole. Of two of one name in the same
-// layer the first in byte order of the path counts. The diagnostics are those
+// layer the first in byte order of the path counts. What another product
+// defines is reached by its qualified name too, and where something else has
+// the plain name it is an agent of its own under that ("claude:reviewer"),
+// unless both are the same in all but where they lie. The diagnostics are those
 // of the layers and of the merging itself, by layer.
 func Merge(layers ...Layer) (*Registry, []Diagnostic) {
 	entries := map[string]*entry{}
@@ -92,13 +113,60 @@ func Merge(layers ...Layer) (*Registry, []Diagnostic) {
 		sortDiagnostics(diags)
 		all = append(all, diags...)
 	}
-	r := newRegistry(entries)
+	r := newRegistry(entries, qualify(entries))
 	for _, d := range broken {
 		if diag, ok := r.shadowLost(d, depth); ok {
 			all = append(all, diag)
 		}
 	}
 	return r, all
+}
+
+// qualify gives what other products define its qualified name: as an alias of
+// the agent that has the plain name if that is the product's, else as an entry.
+func qualify(entries map[string]*entry) (aliases map[string]string) {
+	aliases = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[name]
+		if q := e.def.QualifiedName(); q != name {
+			aliases[q] = name
+		}
+		for i, d := range e.shadows {
+			q := d.QualifiedName()
+			if q == name || q == d.Name || aliases[q] != "" || entries[q] != nil {
+				continue // native, or its product has a nearer one
+			}
+			if e.def.sameAgent(d) {
+				aliases[q] = name
+				continue
+			}
+			own := d.Clone()
+			own.Name = q
+			entries[q] = &entry{def: own}
+			for _, below := range e.shadows[i+1:] {
+				if below.Origin == d.Origin {
+					entries[q].shadows = append(entries[q].shadows, below)
+				}
+			}
+		}
+	}
+	return aliases
+}
+
+// sameAgent reports whether two definitions are the same agent, wherever they
+// come from: what tools generate from one source for several products.
+func (d *Definition) sameAgent(o *Definition) bool {
+	plain := func(d *Definition) *Definition {
+		c := d.Clone()
+		c.Origin, c.Layer, c.Pos, c.Lines, c.Extra, c.ToolEntries, c.Color = "", "", Pos{}, nil, nil, nil, ""
+		for i := range c.Permissions {
+			c.Permissions[i].Line = 0
+		}
+		return c
+	}
+	a, errA := json.Marshal(plain(d))
+	b, errB := json.Marshal(plain(o))
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // shadowLost says whether another agent answers where d would, were it not
@@ -144,6 +212,19 @@ func (r *Registry) Get(name string) (*Definition, bool) {
 	return e.def, true
 }
 
+// Aliases returns the further names by which an agent is reached, in byte
+// order: its qualified name if it has another, and those of the same agent in
+// other products' files.
+func (r *Registry) Aliases(name string) []string {
+	var list []string
+	for _, q := range slices.Sorted(maps.Keys(r.aliases)) {
+		if r.aliases[q] == name {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
 // Shadows returns where the definitions come from that the agent of that name
 // has replaced, the nearest first.
 func (r *Registry) Shadows(name string) []string {
@@ -184,8 +265,8 @@ func (e *LookupError) Error() string {
 	return fmt.Sprintf("no agent %q; %s", e.Name, known)
 }
 
-// Lookup returns the agent that a name reaches: the one of exactly that name,
-// else the one whose name is the same but for letter case, blanks, "-" and "_",
+// Lookup returns the agent that a name reaches: the one of exactly that name or
+// qualified name ("claude:reviewer"), else the one whose name is the same but for letter case, blanks, "-" and "_",
 // else the one that a built-in alias means. A name that could mean several and
 // one whose agent is disabled are errors, of type *[LookupError].
 func (r *Registry) Lookup(name string) (*Definition, error) {
@@ -202,6 +283,9 @@ func (r *Registry) Lookup(name string) (*Definition, error) {
 func (r *Registry) resolve(name string) (*Definition, error) {
 	if d, ok := r.Get(name); ok {
 		return d, nil
+	}
+	if n, ok := r.aliases[name]; ok {
+		return r.entries[n].def, nil
 	}
 	folded := foldName(name)
 	found := r.folded[folded]
@@ -255,7 +339,7 @@ func (r *Registry) Without(names ...string) (*Registry, []string) {
 			entries[n] = e
 		}
 	}
-	return newRegistry(entries), missing
+	return newRegistry(entries, r.aliases), missing
 }
 
 // Disable returns a registry in which the agents of those names are still
@@ -268,7 +352,7 @@ func (r *Registry) Disable(names ...string) (*Registry, []string) {
 		d.Disabled = true
 		entries[n] = &entry{def: d, shadows: r.entries[n].shadows}
 	}
-	return newRegistry(entries), missing
+	return newRegistry(entries, r.aliases), missing
 }
 
 // named sorts names into those of agents, built-in aliases followed, and those
@@ -278,6 +362,9 @@ func (r *Registry) named(names []string) (found map[string]bool, missing []strin
 	for _, n := range names {
 		if alias, ok := BuiltinAliases()[n]; ok && r.entries[n] == nil {
 			n = alias
+		}
+		if own, ok := r.aliases[n]; ok && r.entries[n] == nil {
+			n = own
 		}
 		if r.entries[n] == nil {
 			missing = append(missing, n)

@@ -19,11 +19,11 @@ func readSchema(r *reader, n *yaml.Node) error {
 		if strings.HasPrefix(text, "{") {
 			return r.setSchema(n, []byte(text), "")
 		}
-		file := path.Clean(strings.ReplaceAll(text, `\`, "/"))
+		file, ok := relativePath(text)
 		switch {
 		case text == "":
 			return r.bad(n, hint, "is empty")
-		case path.IsAbs(file) || len(file) > 1 && file[1] == ':':
+		case !ok:
 			return r.bad(n, hint, "is the absolute path %q", shorten(text, 60))
 		case r.opt.ReadFile == nil:
 			return r.bad(n, "write the schema into the field", "is the path %q, and no files are read here", shorten(text, 60))
@@ -42,6 +42,12 @@ func readSchema(r *reader, n *yaml.Node) error {
 		return r.bad(n, hint, "%v", err)
 	}
 	return r.setSchema(n, text, "")
+}
+
+// relativePath cleans a path, with slashes, and reports whether it is relative.
+func relativePath(text string) (string, bool) {
+	file := path.Clean(strings.ReplaceAll(text, `\`, "/"))
+	return file, !path.IsAbs(file) && !(len(file) > 1 && file[1] == ':') && !strings.HasPrefix(file, "~")
 }
 
 // setSchema checks a schema's text and keeps it. The file is for messages.

@@ -24,12 +24,12 @@ func swallowed(src source, doc *document, root *yaml.Node, lenient bool) []Diagn
 	keys, set := map[int]bool{}, map[*field]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		keys[root.Content[i].Line] = true
-		if f, _ := lookupField(trim(root.Content[i].Value)); f != nil {
+		if f, _ := doc.dialect.lookup(trim(root.Content[i].Value)); f != nil {
 			set[f] = true
 		}
 	}
 	for i, line := range doc.head {
-		f, mark, indented := restrictingLine(line)
+		f, mark, indented := doc.dialect.restrictingLine(line)
 		switch {
 		case f == nil || keys[doc.first+i]:
 		case !indented && mark != ":":
@@ -54,7 +54,7 @@ func swallowed(src source, doc *document, root *yaml.Node, lenient bool) []Diagn
 			if t := strings.TrimSpace(line); t != "" && !isKey && line[0] != ' ' && line[0] != '\t' && line[0] != '#' && !strings.HasPrefix(t, "- ") {
 				break
 			}
-			if f, _, indented := restrictingLine(line); f != nil && !indented {
+			if f, _, indented := doc.dialect.restrictingLine(line); f != nil && !indented {
 				report(doc.bodyLine+i, f, "it stands below the “---” that ends the frontmatter", "remove that line")
 				break
 			}
@@ -65,14 +65,14 @@ func swallowed(src source, doc *document, root *yaml.Node, lenient bool) []Diagn
 
 // restrictingLine returns the restricting field that a line names at its
 // beginning, spelled to the letter, with what stands between it and its value.
-func restrictingLine(line string) (f *field, mark string, indented bool) {
+func (d *dialect) restrictingLine(line string) (f *field, mark string, indented bool) {
 	rest := strings.TrimLeft(line, " \t")
 	i := strings.IndexAny(rest, ":：=")
 	if i <= 0 || i > 40 {
 		return nil, "", false
 	}
 	name := strings.Trim(strings.TrimSpace(rest[:i]), `"'`)
-	f, exact := lookupField(name)
+	f, exact := d.lookup(name)
 	if f == nil || !exact || !f.restricts {
 		return nil, "", false
 	}

@@ -17,6 +17,19 @@ type grant struct {
 	node          *yaml.Node
 }
 
+// grant adds what a pattern in brackets means here.
+func (r *reader) grant(list []grant, tool, pattern string, action policy.Action, n *yaml.Node) ([]grant, error) {
+	patterns, err := r.patterns(tool, pattern, action, n)
+	for _, p := range patterns {
+		list = append(list, grant{tool, p, n})
+	}
+	if len(patterns) == 0 && err == nil && action == policy.Allow {
+		// What can't be granted here must not become a grant of everything.
+		list = append(list, grant{tool, noCall, n})
+	}
+	return list, err
+}
+
 const noToolsHint = "write [] for the framework's own tools, none for no tool"
 
 func readTools(r *reader, n *yaml.Node) error {
@@ -46,6 +59,12 @@ func readTools(r *reader, n *yaml.Node) error {
 	}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 && !customTag(n) {
 		r.d.Tools = ToolRule{Mode: ToolsFramework}
+		if p := r.dialect.product; p != nil {
+			r.d.Tools = ToolRule{Mode: ToolsExact}
+			if p.emptyTools != "" {
+				r.warn(n, CodeStricter, "leave tools out", "tools is an empty list: %s; here the agent has no tool", p.emptyTools)
+			}
+		}
 		return nil
 	}
 	items, err := r.toolItems(n, false)
@@ -61,17 +80,21 @@ func readTools(r *reader, n *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(rule.Names, tool) {
-			rule.Names = append(rule.Names, tool)
-		}
 		if !slices.Contains(written, it.text) {
 			written = append(written, it.text)
 		}
-		if len(patterns) == 0 {
-			bare[policy.Canonical(tool, nil)] = true
-		}
-		for _, p := range patterns {
-			grants = append(grants, grant{tool, p, it.node})
+		for _, tool := range r.toolNames(tool, false) {
+			if !slices.Contains(rule.Names, tool) {
+				rule.Names = append(rule.Names, tool)
+			}
+			if len(patterns) == 0 {
+				bare[policy.Canonical(tool, nil)] = true
+			}
+			for _, p := range patterns {
+				if grants, err = r.grant(grants, tool, p, policy.Allow, it.node); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if len(rule.Names) == 1 && strings.EqualFold(rule.Names[0], wordAll) {
@@ -86,7 +109,7 @@ func readTools(r *reader, n *yaml.Node) error {
 		}
 	}
 	r.d.Tools = rule
-	if len(written) != len(rule.Names) || len(r.grants) > 0 {
+	if len(r.grants) > 0 || !slices.Equal(written, rule.Names) && (r.dialect.product != nil || len(written) != len(rule.Names)) {
 		r.d.ToolEntries = written
 	}
 	return nil
@@ -102,9 +125,13 @@ func (r *reader) toolsMap(n *yaml.Node) error {
 			return r.bad(p.key, `write a list of names`, "is a map that gives %q neither true nor false", shorten(name, 40))
 		}
 		if on {
-			yes = append(yes, name)
-		} else {
-			no = append(no, name)
+			yes = append(yes, r.toolNames(name, false)...)
+			continue
+		}
+		denied := r.toolNames(name, true)
+		no = append(no, denied...)
+		if more := bypass(denied); more != nil && r.dialect.product != nil {
+			r.limit(p.key.Line, policy.Deny, more)
 		}
 	}
 	switch {
@@ -135,14 +162,27 @@ func readDisallowed(r *reader, n *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range patterns {
-			r.denials = append(r.denials, grant{tool, p, it.node})
-		}
-		if len(patterns) == 0 && !slices.Contains(r.d.DisallowedTools, tool) {
-			if strings.EqualFold(tool, wordAll) {
-				tool = "*"
+		tools := r.toolNames(tool, true)
+		if r.dialect.product != nil {
+			more := bypass(tools)
+			if len(patterns) == 0 && more != nil {
+				r.limit(it.node.Line, policy.Deny, more)
+			} else {
+				tools = append(slices.Clone(tools), more...)
 			}
-			r.d.DisallowedTools = append(r.d.DisallowedTools, tool)
+		}
+		for _, tool := range tools {
+			for _, p := range patterns {
+				if r.denials, err = r.grant(r.denials, tool, p, policy.Deny, it.node); err != nil {
+					return err
+				}
+			}
+			if len(patterns) == 0 && !slices.Contains(r.d.DisallowedTools, tool) {
+				if strings.EqualFold(tool, wordAll) {
+					tool = "*"
+				}
+				r.d.DisallowedTools = append(r.d.DisallowedTools, tool)
+			}
 		}
 	}
 	return nil
@@ -455,6 +495,9 @@ func (r *reader) joinRules() error {
 			if err := add(g, "*", policy.Deny); err != nil {
 				return err
 			}
+		}
+		if g.pattern == noCall {
+			continue
 		}
 		if err := add(g, g.pattern, policy.Allow); err != nil {
 			return err

@@ -29,6 +29,7 @@ const maxDepth = 64
 // them.
 type reader struct {
 	d       *Definition
+	dialect *dialect
 	file    string
 	opt     *ParseOptions
 	raw     func(line int) string
@@ -40,6 +41,10 @@ type reader struct {
 	unknown int     // how many keys were no fields
 	grants  []grant // from tools and disallowed_tools: what stands in brackets
 	denials []grant
+	tighten []tightening // what a product's own words take away
+	ordered []permission // a product's own permissions, in their order
+	general []permission // those that come before them, as they are for all agents
+	hides   map[string]bool
 }
 
 // valueError says what is wrong with a field's value, as the end of a sentence

@@ -87,6 +87,9 @@ func (c *compiler) newTarget(def *agents.Definition) *target {
 			t.names = append(t.names, alias)
 		}
 	}
+	if q := def.QualifiedName(); q != def.Name && !known(q) {
+		t.names = append(t.names, q)
+	}
 	if def.Name == DefaultAgent {
 		t.names = append(t.names, "")
 	}

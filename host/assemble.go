@@ -374,12 +374,20 @@ func (h *Host) layers(set *settings.Settings) ([]agents.Layer, error) {
 		if !set.Trusted {
 			workspace.Within = h.opt.Workspace
 		}
+		sources := set.ImportSources.V
+		if err := agents.CheckProducts(sources); err != nil {
+			return nil, configErrorf("%s: import_sources: %w", set.ImportSources.Origin, err)
+		}
+		if home := h.opt.Home; home != "" && !sameDir(home, h.opt.Workspace) {
+			layers = append(layers, agents.ImportLayers(agents.LayerHome, home, sources, own)...)
+		}
 		if dir := set.UserDir(); dir != "" {
 			layers = append(layers, agents.LoadDir(filepath.Join(dir, "agents"), agents.LayerUser, own))
 		}
 		if h.opt.ExeDir != "" {
 			layers = append(layers, agents.LoadDir(filepath.Join(h.opt.ExeDir, ".synapse", "agents"), agents.LayerExecutable, own))
 		}
+		layers = append(layers, agents.ImportLayers(agents.LayerWorkspace, h.opt.Workspace, sources, workspace)...)
 		layers = append(layers, agents.LoadDir(filepath.Join(h.opt.Workspace, ".synapse", "agents"), agents.LayerProject, workspace))
 		for _, dir := range set.CustomAgentsDirs.V {
 			layers = append(layers, agents.LoadDir(dir, agents.LayerCustomDir, own))
@@ -400,6 +408,14 @@ func (h *Host) layers(set *settings.Settings) ([]agents.Layer, error) {
 		layers = append(layers, programLayer(h.opt.Agents))
 	}
 	return layers, nil
+}
+
+// sameDir reports whether two paths are the same directory: whoever works in
+// the home directory has the agents there once.
+func sameDir(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // flagLayer reads --agents: JSON as it stands, or the file that holds it. What
