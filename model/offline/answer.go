@@ -9,10 +9,8 @@ import (
 // was left. Whatever has substance in it is a quote.
 func compose(sections []section) string {
 	var b strings.Builder
-	share := maxLines
-	if len(sections) > 1 {
-		share = max(8, (maxLines-4*len(sections))/len(sections))
-	}
+	const around = 8 // lines of a section besides what it quotes
+	share := max(1, maxLines/max(len(sections), 1)-around)
 	several := len(sections) > 1
 	for i, sec := range sections {
 		switch {

@@ -256,7 +256,7 @@ func (s *session) summaryOfCode(file string, lines []hit) section {
 	}
 	var defs []hit
 	for _, l := range lines {
-		if re.MatchString(l.text) && !strings.HasSuffix(strings.TrimSpace(l.text), "(") && !(ext(file) == "go" && strings.HasPrefix(l.text, "\t")) {
+		if re.MatchString(l.text) && !groupLine().MatchString(l.text) && !(ext(file) == "go" && strings.HasPrefix(l.text, "\t")) {
 			defs = append(defs, l)
 		}
 	}

@@ -340,7 +340,7 @@ func (s *session) countFiles(a ask, lang, where string, outs *[]outcome, say fun
 	}
 	tests := 0
 	for _, p := range paths {
-		if isTest(p) && !inData(p) {
+		if a.lang == "Go" && strings.HasSuffix(p, "_test.go") || a.lang != "Go" && isTest(p) && !inData(p) {
 			tests++
 		}
 	}

@@ -259,7 +259,7 @@ var outlines = map[string]string{
 	"rs":   `^\s*(pub(\([a-z]+\))? )?(async |unsafe )*(fn|struct|enum|trait|type|mod|impl|const|static)[ <]`,
 	"java": `^\s*(public|private|protected|static|final|abstract) .*[({]\s*$`,
 	"c":    `^([A-Za-z_][^;=]*\)\s*\{?\s*$|#define |typedef |struct |enum )`,
-	"md":   `^#{1,6} `,
+	"md":   "^#{1,6} |^ {0,3}(```|~~~)",
 }
 
 // outlineFor returns the pattern for a file's kind, and false where none is

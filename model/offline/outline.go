@@ -50,13 +50,17 @@ func (s *session) outline(a ask) section {
 	}
 	direct := ext(target) == ""
 	var hits []hit
+	fenced := map[string]bool{} // by file: within a block of code, where "#" begins a comment
 	for _, h := range readHits(out.text) {
 		name := definedName(h.text)
 		trimmed := strings.TrimSpace(h.text)
 		switch {
+		case ext(h.path) == "md" && fence().MatchString(h.text):
+			fenced[h.path] = !fenced[h.path]
+		case fenced[h.path]:
 		case direct && (isTest(h.path) || inData(h.path)):
 		case direct && strings.Contains(strings.TrimPrefix(h.path, target+"/"), "/") && ext(h.path) == "go":
-		case strings.HasSuffix(trimmed, "("):
+		case groupLine().MatchString(trimmed):
 		case ext(h.path) == "go" && strings.HasPrefix(h.text, "\t"):
 		case a.flags["exported"] && ext(h.path) == "go" && hidden(h.text):
 		case a.flags["exported"] && ext(h.path) == "py" && strings.HasPrefix(name, "_"):
@@ -87,6 +91,9 @@ func (s *session) outline(a ask) section {
 	}
 	return section{lead: lead, lines: append(quotes(hits, 80), noted(out)...)}
 }
+
+// groupLine opens a group of declarations, which is none itself.
+var groupLine = lazily(`^(?:const|var|type|import) \($`)
 
 // hidden reports whether a line of Go defines something that is not exported.
 func hidden(l string) bool {

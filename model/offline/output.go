@@ -149,7 +149,7 @@ func showPath(p string) string {
 
 func ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
 
-var testFile = lazily(`(_test\.(go|py|rs|c|cc)|(^|/)test_[^/]*\.py|\.(test|spec)\.[jt]sx?|Tests?\.java)$|(^|/)(\w*tests?|__tests__|testdata|spec)/`)
+var testFile = lazily(`(_test\.(go|py|rs|c|cc)|(^|/)test_[^/]*\.py|\.(test|spec)\.[jt]sx?|Tests?\.java)$|(^|/)(tests?|__tests__|testdata|spec)/`)
 
 func isTest(p string) bool { return testFile().MatchString(p) }
 
