@@ -120,7 +120,11 @@ func (a *app) writeAgents(w io.Writer, list *agentList) error {
 		case l.Ownership == agents.OwnershipHandoff:
 			about = "(handoff) " + about
 		}
-		t.row(l.Name, string(l.Layer), cmp.Or(l.Model, "unknown")+" · "+cmp.Or(l.Effort, "default"), about)
+		layer := string(l.Layer)
+		if l.Origin != agents.Native {
+			layer += " (" + l.Origin + ")"
+		}
+		t.row(l.Name, layer, cmp.Or(l.Model, "unknown")+" · "+cmp.Or(l.Effort, "default"), about)
 		for _, path := range l.Shadows {
 			t.note("  shadows " + cleanLine(path))
 		}

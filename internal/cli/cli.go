@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/synapse-agents/synapse/host"
+	"github.com/synapse-agents/synapse/internal/spelling"
 )
 
 // A Process is what a command gets of its surroundings.
@@ -90,7 +91,7 @@ Without a command it starts a conversation. With -p it answers one prompt.`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetFlagErrorFunc(flagError)
 	a.flags.register(root.PersistentFlags())
-	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this prompt and exit")
+	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this `prompt` and exit")
 	root.AddCommand(
 		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
 	)
@@ -185,13 +186,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	near := ""
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
-		flags := &cobra.Command{} // borrowed for its sense of what is near
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				flags.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
-			}
-		})
-		near = didYouMean(flags, "--"+unknown.GetSpecifiedName())
+		var flags []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		if flag := spelling.Nearest(unknown.GetSpecifiedName(), flags); flag != "" {
+			near = fmt.Sprintf(" (did you mean --%s?)", flag)
+		}
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

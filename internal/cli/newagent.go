@@ -42,10 +42,10 @@ in, else it is a first draft to edit.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.description, "description", "", "when to delegate to it: what the main agent decides by")
-	f.StringVar(&n.tools, "tools", "", "the tools it has and no others, comma-separated; without it, what sub-agents have by default")
-	f.StringVar(&n.model, "model", "", "its model, as provider:model or an alias; without it, the main agent's")
-	f.StringVar(&n.prompt, "prompt", "", "its system prompt")
+	f.StringVar(&n.description, "description", "", "when to delegate to it, a `text` that the main agent decides by")
+	f.StringVar(&n.tools, "tools", "", "the `tools` it has and no others, comma-separated; without it, what sub-agents have by default")
+	f.StringVar(&n.model, "model", "", "its `model`, as provider:model or an alias; without it, the main agent's")
+	f.StringVar(&n.prompt, "prompt", "", "its system `prompt`")
 	f.BoolVar(&n.user, "user", false, "for every workspace of this user")
 	f.BoolVar(&n.project, "project", false, "for this workspace (the default)")
 	return c

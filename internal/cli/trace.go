@@ -59,7 +59,7 @@ func (a *app) traceListCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	c.Flags().IntVar(&limit, "limit", 0, "at most so many")
+	c.Flags().IntVar(&limit, "limit", 0, "at most `n` requests")
 	return c
 }
 
@@ -212,7 +212,7 @@ func (a *app) traceExportCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&format, "format", "jsonl", "jsonl (the events) or json (the tree)")
+	c.Flags().StringVar(&format, "format", "jsonl", "`format`: jsonl (the events) or json (the tree)")
 	c.RegisterFlagCompletionFunc("format", oneOf("jsonl", "json"))
 	return c
 }

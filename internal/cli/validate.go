@@ -41,8 +41,10 @@ func (a *app) agentsValidateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate PATH…",
 		Short: "Check definition files",
-		Long: `Checks definition files, and the .md files in directories. Files below another
-product's directory (.claude, .opencode, …) need no name: they go by their file's.
+		Long: `Checks definition files, and those in directories. A file that lies where another
+product keeps its agents (.claude/agents, .opencode/agent, …) is read as that
+product reads it; a file below any other directory that begins with a dot needs no
+name, since it can go by its own.
 The exit code is 0 when all of them load and 1 when one does not; warnings alone
 do not count.`,
 		Example: `  synapse agents validate .synapse/agents
@@ -98,13 +100,16 @@ func countDo(n int, what string) string {
 func check(path string) []checkedFile {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		layer := agents.LoadFile(path, agents.LayerProject, agents.LoadOptions{StemName: foreign(path)})
-		return checked(path, layer)
+		opt := agents.LoadOptions{Detect: true, StemName: foreign(path)}
+		if agents.ProductOf(path) == "" && strings.EqualFold(filepath.Ext(path), ".toml") {
+			opt = agents.LoadOptions{Origin: "codex"} // nobody else writes agents in TOML
+		}
+		return checked(path, agents.LoadFile(path, agents.LayerProject, opt))
 	}
 	// Native files must have a name and other products' need not, and a
 	// directory may hold both.
-	native := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Hidden: true})
-	other := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Hidden: true, StemName: true})
+	native := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Detect: true, Hidden: true})
+	other := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Detect: true, Hidden: true, StemName: true})
 	layer := agents.Layer{Kind: native.Kind, Name: native.Name, Root: native.Root}
 	for _, from := range []struct {
 		agents.Layer
@@ -125,8 +130,9 @@ func check(path string) []checkedFile {
 	return checked("", layer)
 }
 
-// foreign reports whether a file is another product's: it lies below a directory
-// whose name begins with a dot, as theirs do, and is not ours.
+// foreign reports whether a file is another product's, one of those that package
+// agents knows or not: it lies below a directory whose name begins with a dot, as
+// theirs do, and is not ours.
 func foreign(path string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

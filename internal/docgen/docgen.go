@@ -36,6 +36,8 @@ func Sources(root *cobra.Command, dir string) map[string]Source {
 		"flags":       fixed(func() string { return commonFlags(root) }),
 		"fields":      fixed(fields),
 		"diagnostics": fixed(diagnostics),
+		"products":    fixed(products),
+		"differences": fixed(differences),
 		"settings":    fixed(keys),
 		"variables":   fixed(providerVariables),
 		"reasons":     fixed(reasons),

@@ -126,3 +126,31 @@ func providers() string {
 	}
 	return table([]string{"provider", "key", "endpoint"}, rows)
 }
+
+// products writes the table of the products whose agents are read.
+func products() string {
+	var rows [][]string
+	for _, p := range agents.Products() {
+		var home, workspace []string
+		for _, place := range p.Places {
+			if place.Level == agents.LayerHome {
+				home = append(home, code("~/"+place.Path))
+			} else {
+				workspace = append(workspace, code(place.Path))
+			}
+		}
+		rows = append(rows, []string{p.Title, code(p.Name), strings.Join(workspace, ", "), strings.Join(home, ", ")})
+	}
+	return table([]string{"product", "name", "in a workspace", "in the home directory"}, rows)
+}
+
+// differences lists where agents of other products run differently here.
+func differences() string {
+	var b strings.Builder
+	for _, p := range agents.Products() {
+		for _, d := range p.Differs {
+			b.WriteString("- " + p.Title + ": " + strings.Join(strings.Fields(d), " ") + "\n")
+		}
+	}
+	return b.String()
+}
