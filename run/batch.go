@@ -237,6 +237,9 @@ func (l *loop) settle(s *step) error {
 	}
 	if err != nil {
 		result = synapse.ErrorResult(s.call.Name + " failed: " + err.Error())
+		if t := l.p.tools[s.call.Name]; isEnd(err) && t.Effect() != synapse.EffectRead {
+			result.Text += ": check what it has done before you do it again"
+		}
 		var limit *LimitError
 		if errors.As(err, &limit) {
 			l.spent, l.cause = limit.Limit, limit.Cause
