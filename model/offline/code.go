@@ -20,11 +20,11 @@ func (s *session) define(a ask) section {
 		return s.locate(a)
 	}
 	qualifier, base := splitName(a.subject)
-	out := s.search(query{pattern: definition(base), path: a.scope, exts: orExts(a.exts), why: "find the definition of " + base})
+	out := s.search(definitionQuery(base, a.scope, orExts(a.exts)))
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(proper(under(readHits(out.text), a.scope)))
+	hits := byOwnFirst(proper(under(definitionsIn(out, base), a.scope)))
 	if a.flags["doc"] && qualifier == "" && strings.ToLower(base) == base {
 		// A word can be a package's name.
 		files := s.find("**/"+base+"/*.go", "")

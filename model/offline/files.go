@@ -117,11 +117,11 @@ func block(lines []hit) section {
 // showSymbol quotes a definition whole, as far as its end can be seen.
 func (s *session) showSymbol(a ask) section {
 	qualifier, base := splitName(unquote(a.subject))
-	out := s.search(query{pattern: definition(base), exts: sourceExts, why: "find the definition of " + base})
+	out := s.search(definitionQuery(base, "", sourceExts))
 	if sec, stop := stopped(out); stop {
 		return sec
 	}
-	hits := byOwnFirst(proper(readHits(out.text)))
+	hits := byOwnFirst(proper(definitionsIn(out, base)))
 	if q := qualified(hits, qualifier, base); len(q) > 0 {
 		hits = q
 	}

@@ -251,6 +251,23 @@ func definition(name string) string {
 	}, "|")
 }
 
+// definitionQuery finds the lines that may define a name; which of them do,
+// definition says. Its pattern has the name in the middle whatever comes before,
+// so that a tool needs to look at the lines only that hold it.
+func definitionQuery(name, scope string, exts []string) query {
+	before := []string{`\s*` + modifiers + opener + ` +(\([^)]*\) *)?`, `\t`, ``, `[A-Za-z_][A-Za-z0-9_ *]*[ *]`, `#define +`, `\s+(public|private|protected|static) [^=;]*`}
+	return query{
+		pattern: `^(` + strings.Join(before, "|") + `)` + regexp.QuoteMeta(name) + `\b`,
+		path:    scope, exts: exts, why: "find the definition of " + name,
+	}
+}
+
+// definitionsIn returns the lines of a result that define a name.
+func definitionsIn(out outcome, name string) []hit {
+	re := regexp.MustCompile(definition(name))
+	return slices.DeleteFunc(readHits(out.text), func(h hit) bool { return !re.MatchString(h.text) })
+}
+
 // outlines maps a kind of file to the pattern of its defining lines.
 var outlines = map[string]string{
 	"go":   `^(func|type|var|const) +[A-Za-z_(]|^\t[A-Z]\w* +\w+ += `,

@@ -33,17 +33,22 @@ func (s *session) outline(a ask) section {
 			pattern = outlines["go"] + "|" + outlines["py"] + "|" + outlines["js"] + "|" + outlines["rs"]
 		}
 	}
-	q := query{pattern: pattern, path: target, why: "outline " + target}
-	if ext(target) == "" {
-		q.exts = sourceExts
+	var found []hit
+	left := 0 // definitions that the tool leaves out
+	var out outcome
+	if direct := ext(target) == ""; direct {
+		found, left, out = s.packageLines(target)
+	} else {
+		out = s.search(query{pattern: pattern, path: target, why: "outline " + target})
+		found = readHits(out.text)
 	}
-	out := s.search(q)
 	if out.state == failed { // not a path from the root: look deeper
 		glob := "**/" + target
 		if ext(target) == "" {
 			glob += "/*"
 		}
 		out = s.search(query{pattern: pattern, glob: glob, why: "outline " + target})
+		found = readHits(out.text)
 	}
 	if sec, stop := stopped(out); stop {
 		return sec
@@ -51,7 +56,7 @@ func (s *session) outline(a ask) section {
 	direct := ext(target) == ""
 	var hits []hit
 	fenced := map[string]bool{} // by file: within a block of code, where "#" begins a comment
-	for _, h := range readHits(out.text) {
+	for _, h := range found {
 		name := definedName(h.text)
 		trimmed := strings.TrimSpace(h.text)
 		switch {
@@ -80,16 +85,62 @@ func (s *session) outline(a ask) section {
 	case a.flags["exported"]:
 		what = "exported definition"
 	}
-	lead := fmt.Sprintf("%s in %s", count(len(hits), what), target)
+	total := len(hits)
+	if what == "definition" {
+		total += left
+	}
+	lead := fmt.Sprintf("%s in %s", count(total, what), target)
+	if left > 0 && total == len(hits) && !a.flags["exported"] {
+		lead = "at least " + lead
+	}
 	const most = 60
-	if direct && !a.flags["exported"] && len(hits) > most {
+	if direct && !a.flags["exported"] && total > most {
 		// Of a large package, what others see is its outline.
-		if public := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return ext(h.path) == "go" && hidden(h.text) }); len(public) > 0 && len(public) < len(hits) {
+		if public := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return ext(h.path) == "go" && hidden(h.text) }); len(public) > 0 && len(public) < total {
 			lead += fmt.Sprintf(", of which %d are exported", len(public))
 			hits = public
 		}
 	}
-	return section{lead: lead, lines: append(quotes(hits, 80), noted(out)...)}
+	lines := quotes(hits, 80)
+	if left == 0 {
+		lines = append(lines, noted(out)...)
+	}
+	return section{lead: lead, lines: lines}
+}
+
+// packageLines returns the defining lines of the source files right in a
+// directory, tests left out, and how many of them a tool left out. Those that
+// are exported are always among them.
+func (s *session) packageLines(dir string) (hits []hit, left int, out outcome) {
+	const all = `^(func|type|var|const) +[A-Za-z_(].*[^(]$|^func .*\($`
+	const public = `^func (\((\w+ )?\*?[A-Z][^)]*\) )?[A-Z]|^(type|var|const) +[A-Z]`
+	glob := strings.TrimPrefix(ownGo, "**")
+	outs := []outcome{
+		s.search(query{pattern: all, path: dir, glob: glob, why: "outline " + dir}),
+		s.search(query{pattern: public, path: dir, glob: glob, why: "find what " + dir + " exports"}),
+		s.search(query{pattern: outlines["py"] + "|" + outlines["js"] + "|" + outlines["rs"], path: dir, exts: sourceExts[1:], why: "outline " + dir}),
+	}
+	for _, o := range outs {
+		if !o.ok() {
+			return nil, 0, o
+		}
+		for _, h := range readHits(o.text) {
+			if !slices.Contains(hits, h) {
+				hits = append(hits, h)
+			}
+		}
+	}
+	left, _ = more(outs[0].text)
+	if left > 0 {
+		left -= len(hits) - len(readHits(outs[0].text)) - len(readHits(outs[2].text))
+	}
+	slices.SortStableFunc(hits, func(x, y hit) int {
+		if c := strings.Compare(x.path, y.path); c != 0 {
+			return c
+		}
+		return x.line - y.line
+	})
+	return hits, left, outs[0]
 }
 
 // groupLine opens a group of declarations, which is none itself.
