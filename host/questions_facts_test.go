@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -106,56 +107,78 @@ type declaration struct {
 	first, end     int // with its comment
 }
 
-// declarations parses the Go files that are no sample data.
-func (tr *tree) declarations(t *testing.T) []declaration {
-	t.Helper()
-	var out []declaration
-	for _, name := range tr.goFiles() {
-		if isData(name) {
-			continue
+// A source is a Go file, parsed.
+type source struct {
+	text         string
+	declarations []declaration
+	comments     []remark
+}
+
+// source parses a file, or takes what was made of the same text before.
+func (tr *tree) source(name string) source {
+	if s, ok := tr.sources[name]; ok && s.text == tr.content[name] {
+		return s
+	}
+	s := source{text: tr.content[name]}
+	fset := token.NewFileSet()
+	line := func(p token.Pos) int { return fset.Position(p).Line }
+	f, err := parser.ParseFile(fset, name, s.text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil { // somebody is in the middle of a change
+		tr.sources[name] = s
+		return s
+	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			s.comments = append(s.comments, remark{spot{name, line(c.Pos())}, c.Text})
 		}
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, name, tr.content[name], parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			continue // somebody is in the middle of a change
+	}
+	add := func(d declaration, decl ast.Decl, doc *ast.CommentGroup) {
+		d.spot = spot{name, line(decl.Pos())}
+		d.file, d.dir, d.test = name, path.Dir(name), isTest(name)
+		d.first, d.end = d.line, line(decl.End())
+		if doc != nil {
+			d.first = line(doc.Pos())
 		}
-		add := func(d declaration, decl ast.Decl, doc *ast.CommentGroup) {
-			line := func(p token.Pos) int { return fset.Position(p).Line }
-			d.spot = spot{name, line(decl.Pos())}
-			d.file, d.dir, d.test = name, path.Dir(name), isTest(name)
-			d.first, d.end = d.line, line(decl.End())
-			if doc != nil {
-				d.first = line(doc.Pos())
+		d.exported = ast.IsExported(d.name) && (d.receiver == "" || ast.IsExported(d.receiver))
+		s.declarations = append(s.declarations, d)
+	}
+	for _, decl := range f.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			d := declaration{kind: "func", name: decl.Name.Name}
+			if decl.Recv != nil && len(decl.Recv.List) > 0 {
+				d.receiver = baseName(decl.Recv.List[0].Type)
 			}
-			d.exported = ast.IsExported(d.name) && (d.receiver == "" || ast.IsExported(d.receiver))
-			out = append(out, d)
-		}
-		for _, decl := range f.Decls {
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				d := declaration{kind: "func", name: decl.Name.Name}
-				if decl.Recv != nil && len(decl.Recv.List) > 0 {
-					d.receiver = baseName(decl.Recv.List[0].Type)
+			add(d, decl, decl.Doc)
+		case *ast.GenDecl:
+			if decl.Lparen.IsValid() || decl.Tok == token.IMPORT {
+				continue
+			}
+			switch spec := decl.Specs[0].(type) {
+			case *ast.TypeSpec:
+				d := declaration{kind: "type", name: spec.Name.Name}
+				switch spec.Type.(type) {
+				case *ast.InterfaceType:
+					d.kind = "interface"
+				case *ast.StructType:
+					d.kind = "struct"
 				}
 				add(d, decl, decl.Doc)
-			case *ast.GenDecl:
-				if decl.Lparen.IsValid() || decl.Tok == token.IMPORT {
-					continue
-				}
-				switch spec := decl.Specs[0].(type) {
-				case *ast.TypeSpec:
-					d := declaration{kind: "type", name: spec.Name.Name}
-					switch spec.Type.(type) {
-					case *ast.InterfaceType:
-						d.kind = "interface"
-					case *ast.StructType:
-						d.kind = "struct"
-					}
-					add(d, decl, decl.Doc)
-				case *ast.ValueSpec:
-					add(declaration{kind: decl.Tok.String(), name: spec.Names[0].Name}, decl, decl.Doc)
-				}
+			case *ast.ValueSpec:
+				add(declaration{kind: decl.Tok.String(), name: spec.Names[0].Name}, decl, decl.Doc)
 			}
+		}
+	}
+	tr.sources[name] = s
+	return s
+}
+
+// declarations returns those of the Go files that are no sample data.
+func (tr *tree) declarations() []declaration {
+	var out []declaration
+	for _, name := range tr.goFiles() {
+		if !isData(name) {
+			out = append(out, tr.source(name).declarations...)
 		}
 	}
 	return out
@@ -199,22 +222,6 @@ func (tr *tree) packageDocs(t *testing.T) map[string]string {
 type remark struct {
 	spot
 	text string
-}
-
-func (tr *tree) comments(t *testing.T, name string) []remark {
-	t.Helper()
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, name, tr.content[name], parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil
-	}
-	var out []remark
-	for _, group := range f.Comments {
-		for _, c := range group.List {
-			out = append(out, remark{spot{name, fset.Position(c.Pos()).Line}, c.Text})
-		}
-	}
-	return out
 }
 
 // An answer is what was said, taken apart.
@@ -262,33 +269,45 @@ var (
 	}, `|`) + `)$`)
 )
 
-// read takes an answer apart and checks every line of it: a quote against the
-// file, all else against the forms.
+// read takes an answer apart and reports what is wrong with its lines.
 func read(t *testing.T, tr *tree, text, more string) *answer {
 	t.Helper()
-	a := parse(t, tr, text)
-	a.whole = text
+	a, faults := inspect(tr, text, more)
+	a.t = t
 	if n := len(a.lines); n > 200 {
 		t.Errorf("an answer of %d lines", n)
 	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+	return a
+}
+
+// inspect checks every line of an answer: a quote against the file, all else
+// against the forms, and more, which is one further form.
+func inspect(tr *tree, text, more string) (a *answer, faults []string) {
+	a = parse(nil, tr, text)
+	a.whole = text
 	further := regexp.MustCompile(`^\b$`) // nothing
 	if more != "" {
 		further = regexp.MustCompile(more)
 	}
 	for _, q := range a.quotes {
 		if !tr.holds(q) {
-			t.Errorf("%s:%d-%d is quoted as %q, but it is\n%s", q.path, q.from, q.to, q.text, tr.text(q))
+			faults = append(faults, fmt.Sprintf("%s:%d-%d is quoted as %q, but it is\n%s", q.path, q.from, q.to, q.text, tr.text(q)))
 		}
 	}
 	block := false
 	for _, l := range a.lines {
 		_, isFile := tr.content[l]
-		block = blockTop.MatchString(l) || block && l != "" && blockRow.MatchString(l) || block && l == ""
-		if l != "" && !block && !isFile && !cited.MatchString(l) && !forms.MatchString(l) && !further.MatchString(l) {
-			t.Errorf("the line %q is neither a quote nor a form that answers have", l)
+		m := cited.FindStringSubmatch(l)
+		isQuote := m != nil && tr.content[m[1]] != ""
+		block = blockTop.MatchString(l) || block && (l == "" || blockRow.MatchString(l))
+		if l != "" && !block && !isFile && !isQuote && !forms.MatchString(l) && !further.MatchString(l) {
+			faults = append(faults, fmt.Sprintf("the line %q is neither a quote nor a form that answers have", l))
 		}
 	}
-	return a
+	return a, faults
 }
 
 // parse finds the quotes.
@@ -483,7 +502,7 @@ func (a *answer) quotesExactly(want []spot) {
 func (a *answer) declared(want func(declaration) bool) []spot {
 	a.t.Helper()
 	var out []spot
-	for _, d := range a.tree.declarations(a.t) {
+	for _, d := range a.tree.declarations() {
 		if want(d) {
 			out = append(out, d.spot)
 		}
@@ -499,7 +518,7 @@ func (a *answer) quotesDeclaration(dir, name string) {
 // quotesWhole wants a declaration with its comment, every line of it.
 func (a *answer) quotesWhole(dir, name string) {
 	a.t.Helper()
-	for _, d := range a.tree.declarations(a.t) {
+	for _, d := range a.tree.declarations() {
 		if d.dir == dir && d.name == name && !d.test {
 			a.quotesRange(d.file, d.first, d.end)
 			return

@@ -212,7 +212,8 @@ func TestQuestions(t *testing.T) {
 	if len(questions) < 24 {
 		t.Errorf("%d questions", len(questions))
 	}
-	now := readTree(t)
+	sources := map[string]source{}
+	now := readTree(t, sources)
 	for _, q := range questions {
 		t.Run(q.ask, func(t *testing.T) {
 			if q.git {
@@ -229,7 +230,7 @@ func TestQuestions(t *testing.T) {
 				var events []*synapse.Event
 				out, events = finish(t, h.Run(t.Context(), host.Input{Prompt: q.ask}))
 				before := now
-				if now = readTree(t); !now.same(before) {
+				if now = readTree(t, sources); !now.same(before) {
 					continue // somebody is at work: ask again
 				}
 				if out.Status != synapse.StatusCompleted || out.Failed > 0 {
@@ -271,6 +272,45 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s: a tool was called: %+v", ask, e.Body)
 			}
 		}
+	}
+}
+
+// The checks have to be able to fail, or they would prove nothing.
+func TestChecksSeeWrongAnswers(t *testing.T) {
+	tr := &tree{content: map[string]string{
+		"a/a.go": "// Package a keeps\n// things. It is old.\npackage a\n\nfunc B() {}\n", "x.md": "# X\n\none\ntwo\n",
+	}, split: map[string][]string{}, sources: map[string]source{}}
+	for _, tc := range []struct {
+		answer string
+		ok     bool
+	}{
+		{"a/a.go:5: func B() {}", true},
+		{"a/a.go:4: func B() {}", false},
+		{"a/a.go:5: func B()", false},
+		{"a/a.go:9: func B() {}", false},
+		{"a/a.go:5: func B…", true},
+		{"a/a.go:5: func C…", false},
+		{"a/a.go:1-2: Package a keeps things.", true},
+		{"a/a.go:1-2: Package a keeps things. It is old.", true},
+		{"a/a.go:1-2: Package a keeps", false},
+		{"a/a.go:1-2: Package a loses things.", false},
+		{"x.md:3-4: one two", true},
+		{"x.md:3-4: two one", false},
+		{"a/a.go:4-5\n\n    4\n    5  func B() {}", true},
+		{"a/a.go:4-5\n\n    4  func B() {}", false},
+		{"b/b.go:1: package b", false},
+		{"a/a.go", true},
+		{"a/b.go", false},
+		{"There are many packages.", false},
+		{"2 packages", true},
+	} {
+		a, faults := inspect(tr, tc.answer, "")
+		if (len(faults) == 0) != tc.ok {
+			t.Errorf("%q: faults %q, quotes %+v", tc.answer, faults, a.quotes)
+		}
+	}
+	if want := (declaration{spot: spot{"a/a.go", 5}, file: "a/a.go", dir: "a", name: "B", kind: "func", exported: true, first: 5, end: 5}); !slices.Contains(tr.declarations(), want) {
+		t.Errorf("declarations %+v", tr.declarations())
 	}
 }
 
@@ -401,7 +441,7 @@ func rightTodo(a *answer) {
 		if isData(f) {
 			continue
 		}
-		for _, p := range a.tree.comments(a.t, f) {
+		for _, p := range a.tree.source(f).comments {
 			if regexp.MustCompile(`^(//|/\*)\s*TODO\b`).MatchString(p.text) {
 				want = append(want, p.spot)
 			}
@@ -487,12 +527,13 @@ type tree struct {
 	content map[string]string // by slash-separated path, without what git ignores
 	head    string            // the last commit, where there are any
 	split   map[string][]string
+	sources map[string]source // parsed so far, by file; shared by the trees of a test
 }
 
 // readTree reads every file that git does not ignore.
-func readTree(t *testing.T) *tree {
+func readTree(t *testing.T, sources map[string]source) *tree {
 	t.Helper()
-	tr := &tree{content: map[string]string{}, split: map[string][]string{}}
+	tr := &tree{content: map[string]string{}, split: map[string][]string{}, sources: sources}
 	var names []string
 	ignored := func(string) bool { return false }
 	if out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output(); err == nil && len(out) > 0 {
