@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,264 @@ import (
 	"github.com/synapse-agents/synapse/policy"
 	"github.com/synapse-agents/synapse/run"
 )
+
+// cutAfter drops what the journal has after the first event that matches, as a
+// killed process leaves it.
+func (b *bench) cutAfter(match func(*synapse.Event) bool) {
+	b.t.Helper()
+	i := slices.IndexFunc(b.journal, match)
+	if i < 0 {
+		b.t.Fatal("the journal has no such event")
+	}
+	b.journal = b.journal[:i+1]
+}
+
+// again is a call that continues a task.
+func again(id string) synapse.ToolCall {
+	return script.Call("task", map[string]any{"task_id": id, "description": "again", "prompt": "go on"})
+}
+
+// TestContinueAfterCrash: the process died while a child and its own children
+// ran. The child is continued; it learns what became of the others, and asking
+// about them or stopping them tells the truth and breaks nothing.
+func TestContinueAfterCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{task("middle", "1")}}, {Text: "told"}},
+			"middle": {{Calls: []synapse.ToolCall{background("leaf", "2"), task("leaf", "3")}}, {Text: "ok"}, {Text: "ok"}},
+			"leaf":   {{Delay: time.Hour, Text: "x"}},
+		}))
+		b.child("middle", "task", "task_output", "task_stop")
+		b.edge("middle", "leaf", "leaf")
+		b.spec("leaf", "read")
+		b.run(t.Context(), "go")
+		n := 0
+		b.cutAfter(func(e *synapse.Event) bool {
+			if c, ok := e.Body.(*synapse.ChildStarted); ok && c.Agent == "leaf" {
+				n++
+			}
+			return n == 2
+		})
+		var middle string
+		leaves := map[bool]string{}
+		for _, e := range b.journal {
+			if c, ok := e.Body.(*synapse.ChildStarted); ok && c.Agent == "middle" {
+				middle = c.Task
+			} else if ok {
+				leaves[c.Background] = c.Task
+			}
+		}
+
+		b.local.NewID = func() string { return "trace-2" }
+		m := script.Play(func(n int, req *synapse.Request) script.Turn {
+			if strings.Contains(req.System, "main") {
+				if n == 0 {
+					return script.Turn{Calls: []synapse.ToolCall{again(middle)}}
+				}
+				return script.Turn{Text: script.Results(req)}
+			}
+			if n > 0 {
+				return script.Turn{Text: "seen: " + script.Results(req)}
+			}
+			// The conversation is whole, and names what was lost.
+			results := req.Messages[2]
+			if got := results.Parts[1].Result.Text; !strings.Contains(got, "unknown") || !strings.Contains(got, leaves[false]) {
+				return script.Turn{Err: fmt.Errorf("the lost call reads %q", got)}
+			}
+			last := req.Messages[len(req.Messages)-1]
+			if got := last.Text(); !strings.Contains(got, `Agent "leaf" failed: it was cut off`) || !strings.Contains(got, leaves[true]) {
+				return script.Turn{Err: fmt.Errorf("the model was told %q", got)}
+			}
+			var calls []synapse.ToolCall
+			for _, id := range leaves {
+				calls = append(calls,
+					script.Call("task_output", map[string]any{"task_id": id, "wait": 10}),
+					script.Call("task_output", map[string]any{"task_id": id}),
+					script.Call("task_stop", map[string]any{"task_id": id}))
+			}
+			return script.Turn{Calls: calls}
+		})
+		b.local.Model = func(synapse.ModelRef) (synapse.Model, error) { return m, nil }
+		r := b.run(t.Context(), "again")
+		out := r.outcome("middle")
+		if out.Status != synapse.StatusCompleted || strings.Count(out.Text, "failed: it was cut off") != 6 {
+			t.Errorf("middle ended as %+v", out)
+		}
+		if out.Failed != 0 {
+			t.Errorf("%d children of an earlier start count as failed", out.Failed)
+		}
+	})
+}
+
+// TestFoldOddEvents: a journal that was damaged gives an odd state, not a crash.
+func TestFoldOddEvents(t *testing.T) {
+	event := func(body synapse.Body) *synapse.Event {
+		return &synapse.Event{Run: "r", Kind: body.Kind(), Body: body}
+	}
+	events := []*synapse.Event{
+		event(&synapse.ToolFinished{Result: synapse.ToolResult{CallID: "x"}}),
+		event(&synapse.ChildFinished{Task: "nobody"}),
+		event(&synapse.RunStarted{Spec: &synapse.Spec{ID: "a", Agent: "a"}, Input: []synapse.Message{synapse.UserText("go")}}),
+		event(&synapse.ToolFinished{Result: synapse.ToolResult{CallID: "y"}}),
+	}
+	st, err := run.Fold(func(yield func(*synapse.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, "r")
+	if err != nil || len(st.Messages) != 1 {
+		t.Errorf("Fold = %+v, %v", st, err)
+	}
+}
+
+// TestKeysOfAContinuedRun: the second start of a run makes the same first call
+// as the first one did. To a tool that keeps its promise about keys, it is
+// another call all the same; so is its question, and so is a long report.
+func TestKeysOfAContinuedRun(t *testing.T) {
+	long := strings.Repeat("word ", 20_000)
+	write := script.Call("write", map[string]any{"text": "x"})
+	var id string
+	starts := 0
+	b := newBench(t, script.Play(func(n int, req *synapse.Request) script.Turn {
+		if strings.Contains(req.System, "main") {
+			switch n {
+			case 0:
+				return script.Turn{Calls: []synapse.ToolCall{task("worker", "1")}}
+			case 1:
+				id = idIn(script.Results(req))
+				return script.Turn{Calls: []synapse.ToolCall{again(id)}}
+			}
+			return script.Turn{Text: "told"}
+		}
+		if n%2 == 0 {
+			return script.Turn{Calls: []synapse.ToolCall{write}}
+		}
+		starts++
+		return script.Turn{Text: fmt.Sprint(starts, long)}
+	}))
+	var keys, asks []string
+	kept := map[string]string{}
+	b.tools[1].Keyed = true
+	b.tools[1].Run = func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+		keys = append(keys, in.Key)
+		return synapse.TextResult("ok"), nil
+	}
+	b.local.Ask = func(_ context.Context, q synapse.Ask) (synapse.Answer, error) {
+		asks = append(asks, q.ID)
+		return synapse.Answer{Allow: true}, nil
+	}
+	b.local.Keep = func(_ context.Context, name, text string) (string, error) {
+		kept[name] = text
+		return "/kept/" + name, nil
+	}
+	asking(b.child("worker", "write"), "write")
+	r := b.run(t.Context(), "go")
+	if len(keys) != 2 || keys[0] == keys[1] {
+		t.Errorf("keys = %q", keys)
+	}
+	if len(asks) != 2 || asks[0] == asks[1] {
+		t.Errorf("questions = %q", asks)
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d of 2 reports are kept", len(kept))
+	}
+	seen := map[string]bool{}
+	for _, s := range bodies[*synapse.ToolStarted](r, "worker") {
+		if seen[s.Key] {
+			t.Errorf("two calls of one run have the key %s", s.Key)
+		}
+		seen[s.Key] = true
+	}
+}
+
+// TestContinue: a child takes up where it stopped, with its context, its spec
+// and its policy, though the definition has changed since.
+func TestContinue(t *testing.T) {
+	m := byAgent(map[string][]script.Turn{
+		"main":   {{Calls: []synapse.ToolCall{task("worker", "remember 7")}}, {Text: "told"}},
+		"worker": {{Calls: []synapse.ToolCall{read("notes")}}, {Text: "7 it is"}},
+	})
+	b := newBench(t, m)
+	b.child("worker", "read")
+	id := taskIDs(b.run(t.Context(), "go"))[0]
+
+	// A later request of the same conversation. The definition is another now.
+	b.local.NewID = func() string { return "trace-2" }
+	b.graph.Specs = slices.Clone(b.graph.Specs)
+	worker := &b.graph.Specs[1]
+	old := *worker
+	worker.System, worker.Digest, worker.Policy.Allow = "You are changed.", "new", []string{"read", "write"}
+	m2 := script.Play(func(n int, req *synapse.Request) script.Turn {
+		if strings.Contains(req.System, "main") {
+			if n == 0 {
+				return script.Turn{Calls: []synapse.ToolCall{script.Call("task", map[string]any{"task_id": id, "description": "again", "prompt": "what was it?"})}}
+			}
+			return script.Turn{Text: script.Results(req)}
+		}
+		var texts []string
+		for _, msg := range req.Messages {
+			texts = append(texts, string(msg.Role)+":"+msg.Text())
+		}
+		if want := []string{"user:remember 7", "assistant:", "tool:", "assistant:7 it is", "user:what was it?"}; !slices.Equal(texts, want) {
+			return script.Turn{Err: fmt.Errorf("the child remembers %q", texts)}
+		}
+		if req.System != old.System || len(req.Tools) != 1 {
+			return script.Turn{Err: fmt.Errorf("the child is another: %q with %d tools", req.System, len(req.Tools))}
+		}
+		return script.Turn{Text: "it was 7"}
+	})
+	b.local.Model = func(synapse.ModelRef) (synapse.Model, error) { return m2, nil }
+	r := b.run(t.Context(), "again")
+	if out := r.outcome("main"); !strings.HasSuffix(out.Text, "it was 7") || !strings.Contains(out.Text, "Task: "+id) {
+		t.Errorf("main ended as %+v", out)
+	}
+}
+
+func TestContinueRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cont := func(id, agent string) synapse.ToolCall {
+			args := map[string]any{"task_id": id, "description": "again", "prompt": "more"}
+			if agent != "" {
+				args["subagent_type"] = agent
+			}
+			return script.Call("task", args)
+		}
+		var id string
+		m := script.Play(func(n int, req *synapse.Request) script.Turn {
+			switch {
+			case strings.Contains(req.System, "slow"):
+				return script.Turn{Delay: time.Hour, Text: "x"}
+			case n == 0:
+				return script.Turn{Calls: []synapse.ToolCall{background("slow", "do it")}}
+			case n == 1:
+				id = idIn(script.Results(req))
+				return script.Turn{Calls: []synapse.ToolCall{cont(id, ""), cont("t-none", ""), cont("trace-1", "")}}
+			case n == 2:
+				return script.Turn{Calls: []synapse.ToolCall{script.Call("task_stop", map[string]any{"task_id": id})}}
+			case n == 3:
+				return script.Turn{Calls: []synapse.ToolCall{cont(id, "other")}}
+			}
+			return script.Turn{Text: "ok"}
+		})
+		b := newBench(t, m)
+		b.child("slow", "read")
+		b.child("other", "read")
+		r := b.run(t.Context(), "go")
+		got := r.results("main")
+		for i, want := range map[int]string{
+			1: "is still running",
+			2: "task t-none can't be continued: there is no run t-none",
+			3: "task trace-1 is not a sub-agent of yours",
+			5: `is of the agent "slow"`,
+		} {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("result %d = %q, want …%q…", i, got[i], want)
+			}
+		}
+	})
+}
 
 // TestContinueAnyEnd: whatever ended a child, it can be continued, and then has
 // the whole of its conversation, every call with its result.

@@ -16,6 +16,143 @@ import (
 	"github.com/synapse-agents/synapse/policy"
 )
 
+// TestArgumentsOfAnotherCase: Go's JSON decoder takes "Path" for "path", and
+// "ſ" for "s". What the rules were not shown must not reach the tool.
+func TestArgumentsOfAnotherCase(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{`{"path":"docs/a"}`, `{"path":"docs/a"}`},
+		{`{"Path":"secret/a"}`, `invalid arguments for look: there is no property "Path": did you mean "path"?`},
+		{`{"path":"docs/a","PATH":"secret/a"}`, `invalid arguments for look: there is no property "PATH": did you mean "path"?`},
+		{`{"path":"docs/a","other":1}`, `{"other":1,"path":"docs/a"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{{Name: "look", Args: tt.args}}}, script.Turn{Text: "ok"}))
+			b.tools = append(b.tools, synapse.Tool{
+				Name: "look", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+				Subject: policy.Subject{Kind: policy.SubjectPath, Args: []string{"path"}},
+				Run: func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+					return synapse.TextResult(string(in.Args)), nil
+				},
+			})
+			b.graph.Specs[0].Policy = policy.Policy{Allow: []string{"look"}, Rules: []policy.Source{
+				{Rules: []policy.Rule{{Tool: "look", Pattern: "secret/**", Action: policy.Deny}}},
+			}}
+			if got := b.run(t.Context(), "go").results("main")[0]; !strings.HasPrefix(got, tt.want) {
+				t.Errorf("result = %s, want %s", got, tt.want)
+			}
+		})
+	}
+	b := newBench(t, byAgent(map[string][]script.Turn{
+		"main": {{Calls: []synapse.ToolCall{
+			script.Call("task", map[string]any{"subagent_type": "mild", "\u017fubagent_type": "wild", "description": "d", "prompt": "p"}),
+		}}, {Text: "told"}},
+		"mild": {{Text: "mild"}}, "wild": {{Text: "wild"}},
+	}))
+	b.child("mild")
+	b.child("wild")
+	b.graph.Specs[0].Policy.Rules = []policy.Source{{Rules: []policy.Rule{{Tool: "task", Pattern: "wild", Action: policy.Deny}}}}
+	if r := b.run(t.Context(), "go"); len(bodies[*synapse.RunStarted](r, "wild")) != 0 {
+		t.Error("the denied agent ran")
+	}
+}
+
+// TestTruncatedBeforeItsArguments: a reply that is cut off right after the name
+// of its call has no arguments yet; that is not a call without arguments.
+func TestTruncatedBeforeItsArguments(t *testing.T) {
+	b := newBench(t, script.New(
+		script.Turn{Stop: synapse.StopLength, Calls: []synapse.ToolCall{{Name: "clear"}}},
+		script.Turn{Calls: []synapse.ToolCall{{Name: "clear"}}},
+		script.Turn{Text: "ok"},
+	))
+	b.tools = append(b.tools, synapse.Tool{Name: "clear", Run: func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) {
+		return synapse.TextResult("all is gone"), nil
+	}})
+	b.graph.Specs[0].Policy.Allow = []string{"clear"}
+	got := b.run(t.Context(), "go").results("main")
+	if len(got) != 2 || !strings.Contains(got[0], "cut off by the output limit") || got[1] != "all is gone" {
+		t.Errorf("results = %q", got)
+	}
+}
+
+// TestPermitsAfterApproval: who allows a search of a folder that a rule asks
+// about has allowed what that rule covers in it, for that call; what another
+// rule covers stays closed.
+func TestPermitsAfterApproval(t *testing.T) {
+	walk := func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+		var seen []string
+		for _, p := range []string{"docs/a", "docs/b", "docs/keys/c", "docs/plans/d", "src/e"} {
+			if in.Permits(p) {
+				seen = append(seen, p)
+			}
+		}
+		return synapse.TextResult(strings.Join(seen, " ")), nil
+	}
+	tests := []struct {
+		path string
+		want string
+	}{
+		{"docs", "docs/a docs/b src/e"}, // the user has said yes to docs
+		{"src", "src/e"},                // nobody was asked
+	}
+	for _, tt := range tests {
+		b := newBench(t, script.New(
+			script.Turn{Calls: []synapse.ToolCall{script.Call("walk", map[string]any{"path": tt.path})}},
+			script.Turn{Text: "ok"},
+		))
+		b.tools = append(b.tools, synapse.Tool{
+			Name: "walk", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+			Subject: policy.Subject{Kind: policy.SubjectPath, Args: []string{"path"}}, Run: walk,
+		})
+		b.graph.Specs[0].Policy = policy.Policy{Allow: []string{"walk"}, Rules: []policy.Source{
+			{Origin: "settings", Rules: []policy.Rule{
+				{Tool: "walk", Pattern: "docs/**", Action: policy.Ask},
+				{Tool: "walk", Pattern: "docs/plans/**", Action: policy.Ask},
+				{Tool: "walk", Pattern: "docs/keys/**", Action: policy.Deny},
+			}},
+		}}
+		b.local.Ask = func(context.Context, synapse.Ask) (synapse.Answer, error) { return synapse.Answer{Allow: true}, nil }
+		if got := b.run(t.Context(), "go").results("main")[0]; got != tt.want {
+			t.Errorf("a walk of %s saw %q, want %q", tt.path, got, tt.want)
+		}
+	}
+}
+
+// TestQuestionOfACancelledRun: a question that nobody answers in time is closed,
+// in the events too, before its run ends.
+func TestQuestionOfACancelledRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{
+			script.Call("write", map[string]any{"text": "x"}), script.Call("write", map[string]any{"text": "y"}),
+		}}))
+		b.tools[1].Parallel = true
+		asking(&b.graph.Specs[0], "write")
+		b.graph.Specs[0].Limits.Time = synapse.Duration(time.Minute)
+		b.local.Ask = func(ctx context.Context, _ synapse.Ask) (synapse.Answer, error) {
+			<-ctx.Done()
+			return synapse.Answer{}, ctx.Err()
+		}
+		r := b.run(t.Context(), "go")
+		if out := r.outcome("main"); out.Status != synapse.StatusTimedOut {
+			t.Errorf("outcome = %+v", out)
+		}
+		open := map[string]bool{}
+		for _, q := range bodies[*synapse.ApprovalAsked](r, "") {
+			open[q.Ask.ID] = true
+		}
+		answers := bodies[*synapse.ApprovalAnswered](r, "")
+		for _, a := range answers {
+			if a.Answer.Allow || a.Answer.Reason == "" {
+				t.Errorf("answer = %+v", a)
+			}
+			delete(open, a.ID)
+		}
+		if len(open) > 0 || len(answers) != 2 {
+			t.Errorf("%d questions are open, %d were answered", len(open), len(answers))
+		}
+	})
+}
+
 // TestForgedCalls: a tool that was not offered, one of the parent's, task in a
 // child, one that doesn't exist: nothing happens, the model is told, and the run
 // ends well.
@@ -353,6 +490,65 @@ func TestSubjectsFoundByTheTool(t *testing.T) {
 		}
 		if out := r.outcome("main"); out.Text != "ok" {
 			t.Errorf("%q: outcome = %+v", tt.text, out)
+		}
+	}
+}
+
+// TestBackgroundQuestion: what a child in the background asks reaches the user,
+// and the answer reaches the child.
+func TestBackgroundQuestion(t *testing.T) {
+	for _, allow := range []bool{true, false} {
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{background("worker", "1")}}, {Text: "told"}, {Text: "told"}},
+			"worker": {{Calls: []synapse.ToolCall{script.Call("write", map[string]any{"text": "x"})}}, {Text: "done"}},
+		}))
+		asking(b.child("worker", "write"), "write")
+		b.local.Ask = func(_ context.Context, q synapse.Ask) (synapse.Answer, error) {
+			if q.Agent != "worker" || q.Tool != "write" || string(q.Args) != `{"text":"x"}` {
+				t.Errorf("asked %+v", q)
+			}
+			return synapse.Answer{Allow: allow}, nil
+		}
+		want := "permission denied: write: the user did not allow it; do not retry"
+		if allow {
+			want = "write: x"
+		}
+		if got := b.run(t.Context(), "go").results("worker")[0]; got != want {
+			t.Errorf("result = %q, want %q", got, want)
+		}
+	}
+}
+
+// TestAbsentPathIsTheWorkspace: rules about some folder don't deny a search that
+// names none.
+func TestAbsentPathIsTheWorkspace(t *testing.T) {
+	b := newBench(t, script.New(script.Turn{Calls: []synapse.ToolCall{script.Call("glob", map[string]any{"pattern": "*.go"})}}, script.Turn{Text: "ok"}))
+	b.tools = append(b.tools, synapse.Tool{
+		Name: "glob", Schema: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"}}}`),
+		Subject: policy.Subject{Kind: policy.SubjectPath, Args: []string{"path"}},
+		Run: func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+			return synapse.TextResult(fmt.Sprint(in.Permits("src/a.go"), in.Permits("secret/b.go"))), nil
+		},
+	})
+	b.graph.Specs[0].Policy = policy.Policy{Allow: []string{"glob"}, Rules: []policy.Source{
+		{Rules: []policy.Rule{{Tool: "glob", Pattern: "secret/**", Action: policy.Deny}}},
+	}}
+	if got := b.run(t.Context(), "go").results("main")[0]; got != "true false" {
+		t.Errorf("result = %q", got)
+	}
+}
+
+// TestCallsAtTheEndOfATurn: a reply that says it is done and calls a tool all the
+// same has the tool run.
+func TestCallsAtTheEndOfATurn(t *testing.T) {
+	for _, stop := range []synapse.StopReason{synapse.StopEnd, synapse.StopUnknown, synapse.StopCalls} {
+		b := newBench(t, script.New(script.Turn{Text: "done", Stop: stop, Calls: []synapse.ToolCall{read("a")}}, script.Turn{Text: "ok"}))
+		r := b.run(t.Context(), "go")
+		if got := r.results("main"); len(got) != 1 || got[0] != "read: a" {
+			t.Errorf("%s: results = %q", stop, got)
+		}
+		if out := r.outcome("main"); out.Text != "ok" {
+			t.Errorf("%s: outcome = %+v", stop, out)
 		}
 	}
 }
