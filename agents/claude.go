@@ -60,8 +60,8 @@ func claude() *product {
 		tools: "tools", denies: "disallowedTools",
 	}
 	p.writer = &writer{
-		lists: true, emptyList: true, denies: "disallowedTools", turns: "maxTurns", effort: "effort", model: true,
-		skills: "skills", background: "background", color: true, commaTools: true,
+		lists: true, emptyList: true, commaTools: true, denies: "disallowedTools", turns: "maxTurns",
+		effort: "effort", efforts: claudeEfforts, model: true, skills: "skills", background: "background", color: true,
 	}
 	return p
 }

@@ -33,7 +33,9 @@ const (
 	CodeNoFrontmatter   = "no-frontmatter"
 	CodeNotAFile        = "not-a-file"
 	CodeNotRunnable     = "not-runnable"
+	CodeNarrowed        = "narrowed"
 	CodeNotMapping      = "frontmatter-shape"
+	CodeNotSaid         = "not-said"
 	CodeNotWidened      = "not-widened"
 	CodeOutsideRoot     = "outside-root"
 	CodeProductAgent    = "product-agent"
@@ -46,6 +48,7 @@ const (
 	CodeToolsShape      = "tools-shape"
 	CodeUnknownField    = "unknown-field"
 	CodeUnreadable      = "unreadable"
+	CodeWidened         = "widened"
 	CodeYAMLLenient     = "yaml-lenient"
 	CodeYAMLTag         = "yaml-tag"
 )
@@ -88,6 +91,8 @@ var codeTable = []CodeInfo{
 	{CodeNotMapping, Error, "The frontmatter is not a map of fields."},
 	{CodeNotRunnable, Error, "The agent runs outside of the product that its file is for: on a server, or in another program."},
 	{CodeNotWidened, Warn, "The file asks for fewer questions or wider rights than the user's rules give. That is not followed."},
+	{CodeNarrowed, Warn, "In the format that a definition is converted to, the agent can do less than before."},
+	{CodeNotSaid, Warn, "The format that a definition is converted to can't say something that restricts nothing. It is left out."},
 	{CodeOutsideRoot, Error, "A symlink leads out of the directory that is being read, and is not followed."},
 	{CodeProductAgent, Info, "An entry that only sets up an agent which is part of another product: passed over."},
 	{CodeShadowLost, Warn, "A file that could not be loaded has the name of an agent of a lower layer, which now answers to that name."},
@@ -99,6 +104,7 @@ var codeTable = []CodeInfo{
 	{CodeToolsShape, Warn, "tools has a shape that the format does not have, but whose meaning is clear."},
 	{CodeUnknownField, Warn, "The key is not a field of a definition. Its value is kept and has no effect."},
 	{CodeUnreadable, Error, "The file or directory can't be opened or read."},
+	{CodeWidened, Error, "The format that a definition is converted to can't say a restriction, so that the agent could do more than before."},
 	{CodeYAMLLenient, Warn, "The frontmatter is not valid YAML and was read leniently, field by field."},
 	{CodeYAMLTag, Warn, "A value carries a YAML tag. Tags are not carried out; in text they are taken as text."},
 }

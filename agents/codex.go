@@ -50,7 +50,7 @@ func codex() *product {
 		ignored("sandbox_workspace_write", "there is no sandbox to set up"),
 	)
 	p.judge = judge{needs: []string{"name", "description", "developer_instructions"}, toml: true, strictKeys: true}
-	p.writer = &writer{readOnly: `sandbox_mode = "read-only"`, effort: "model_reasoning_effort", model: true, toml: true}
+	p.writer = &writer{readOnly: `sandbox_mode = "read-only"`, effort: "model_reasoning_effort", efforts: openaiEfforts, model: true}
 	return p
 }
 
@@ -84,6 +84,7 @@ func readWebSearch(r *reader, n *yaml.Node) error {
 // readSwitches reads {web_search = false}.
 func readSwitches(r *reader, n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
+		r.warn(n, CodeForeignField, "", "Codex knows no list of tools; it is read as in a file of ours")
 		return readTools(r, n)
 	}
 	for _, p := range r.pairs(n) {

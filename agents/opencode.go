@@ -72,8 +72,8 @@ func opencode() *product {
 	)
 	p.judge = judge{anyName: true, strictYAML: true, mapOnly: true, tools: "tools", allFail: true}
 	p.writer = &writer{
-		permission: true, mode: true, disable: true, turns: "steps", model: true, temperature: true, topP: true,
-		effort: "reasoningEffort", noName: true, color: false,
+		permission: true, mode: true, disable: true, turns: "steps", model: true, slashModel: true, temperature: true, topP: true,
+		effort: "reasoningEffort", efforts: openaiEfforts, noName: true,
 	}
 	return p
 }
@@ -92,11 +92,13 @@ type patternRule struct {
 }
 
 // assign sets the rules of a tool, as assigning to a key of a JavaScript object
-// does: one that is there already keeps its place.
+// does: one that is there already keeps its place. A denial that is there
+// already stays in front of what replaces it: whoever switches a tool off and
+// grants some of its calls means these alone.
 func (r *reader) assign(tool string, rules ...patternRule) {
 	for i := range r.ordered {
-		if r.ordered[i].tool == tool {
-			r.ordered[i].rules = rules
+		if p := &r.ordered[i]; p.tool == tool {
+			p.rules = append(slices.DeleteFunc(p.rules, func(q patternRule) bool { return q.action == policy.Allow }), rules...)
 			return
 		}
 	}
@@ -238,7 +240,9 @@ func (r *reader) orderedRules(p permission) error {
 		}
 		for _, q := range rules {
 			if !owned {
-				r.limit(q.node.Line, q.action, []string{tool})
+				if q.action != policy.Allow {
+					r.limit(q.node.Line, q.action, []string{tool})
+				}
 				continue
 			}
 			patterns, err := r.orderedPattern(tool, q)

@@ -75,12 +75,18 @@ func crossPatterns(pattern string, action policy.Action) ([]string, bool) {
 		return nil, true
 	}
 	pattern = strings.TrimPrefix(pattern, "./")
+	if top, ok := strings.CutPrefix(pattern, "**/"); ok && action == policy.Deny && top != "*" && top != "**" {
+		// There the top folder is left out of "**/x"; whoever denies means it too.
+		below, ok1 := crossPatterns("*/"+top, action)
+		here, ok2 := crossPatterns(top, action)
+		return append(here, below...), ok1 && ok2
+	}
 	for strings.Contains(pattern, "**") {
 		pattern = strings.ReplaceAll(pattern, "**", "*")
 	}
 	if action == policy.Deny {
 		// A denial of all that lies in some folder is meant for all.
-		if pattern == "*/*" {
+		if pattern == "*/*" || pattern == "*/" {
 			return []string{"*"}, true
 		}
 		pattern = strings.ReplaceAll(pattern, "?", "*")

@@ -70,8 +70,8 @@ func qwen() *product {
 		tools: "tools", denies: "disallowedTools", emptyIsAll: true,
 	}
 	p.writer = &writer{
-		lists: true, denies: "disallowedTools", turns: "maxTurns", effort: "effort", model: true,
-		background: "background", color: true,
+		lists: true, denies: "disallowedTools", turns: "maxTurns",
+		effort: "effort", efforts: claudeEfforts, model: true, background: "background", color: true,
 	}
 	return p
 }

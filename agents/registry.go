@@ -388,7 +388,7 @@ func foldName(name string) string {
 // fileStem is a file's name without the endings that definition files have.
 func fileStem(file string) string {
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
-	for _, ext := range []string{".agent.md", ".chatmode.md", ".md"} {
+	for _, ext := range []string{".agent.md", ".chatmode.md", ".md", ".toml"} {
 		if len(base) > len(ext) && strings.EqualFold(base[len(base)-len(ext):], ext) {
 			return base[:len(base)-len(ext)]
 		}

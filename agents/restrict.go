@@ -30,8 +30,13 @@ func (r *reader) limit(line int, action policy.Action, tools ...[]string) {
 
 // tightenAll applies what was gathered, when all other rules are known.
 func (r *reader) tightenAll() {
+	done := map[string]policy.Action{}
 	for _, t := range r.tighten {
 		for _, tool := range t.tools {
+			if a, ok := done[tool]; ok && !stricter(t.action, a) {
+				continue
+			}
+			done[tool] = t.action
 			r.d.Permissions = tightenRules(r.d.Permissions, tool, t.action, t.line)
 		}
 	}

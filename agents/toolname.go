@@ -143,7 +143,8 @@ func (m mcpForm) native(name string, deny bool) []string {
 		if !strings.Contains(name, "_") || knownTool(name) {
 			return nil
 		}
-		if deny { // tools of the workspace's own may be named like that too
+		// Tools of a program's own may be named like that too.
+		if deny && !slices.ContainsFunc(builtinTools, func(t string) bool { return policy.MatchName(name, t) }) {
 			return append(serverTool(name, "_", true), name)
 		}
 		return serverTool(name, "_", false)

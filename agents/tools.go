@@ -317,6 +317,13 @@ func (r *reader) specifier(it item) (tool string, patterns []string, err error) 
 	if !ok {
 		return "", nil, r.bad(it.node, "write it like Bash(git:*)", "holds %q, which is no tool with a pattern", shorten(it.text, 40))
 	}
+	if policy.Canonical(tool, nil) == "task" { // whose brackets hold names of agents
+		var names []string
+		for _, p := range patterns {
+			names = append(names, policy.SplitList(p)...)
+		}
+		patterns = names
+	}
 	if slices.Contains(patterns, "*") {
 		patterns = nil
 	}
