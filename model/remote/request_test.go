@@ -256,15 +256,22 @@ func TestEffortLlamaCpp(t *testing.T) {
 	}
 }
 
-// Off must never be dropped in silence: where it can't be asked for, the
-// request fails.
+// Off must never be dropped in silence: it is asked for by name, and where it
+// can't even be asked for, the request fails before it is sent.
 func TestEffortOffIsNotDropped(t *testing.T) {
-	s := serve(t, always(okFor(remote.WireResponses)))
-	m := s.open(remote.Config{Provider: "openai", Wire: remote.WireResponses})
 	req := hello()
 	req.Model, req.Effort = "future-1", synapse.EffortOff
+	if body := sent(t, remote.Config{Provider: "openai", Wire: remote.WireResponses}, req); !strings.Contains(body, `"reasoning":{"effort":"none"}`) {
+		t.Errorf("body %s: want effort none", body)
+	}
+	s := serve(t, always(okFor(remote.WireChat)))
+	m := s.open(remote.Config{Provider: "mistral"})
+	req.Model = "magistral-medium"
 	_, err := collect(t, m, req)
 	wantKind(t, err, synapse.ErrorUnsupported)
+	if requests, _ := s.seen(); len(requests) != 0 {
+		t.Errorf("%d requests went out", len(requests))
+	}
 	req.Effort = synapse.EffortLow
 	if _, err := collect(t, m, req); err != nil {
 		t.Errorf("a level is a wish: %v", err)
