@@ -101,7 +101,12 @@ func call[In any](ctx context.Context, name string, in *synapse.Invocation, fn F
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	default:
-		return synapse.ErrorResult(name + ": " + err.Error()), nil
+		failed := synapse.ErrorResult(name + ": " + err.Error())
+		var typed interface{ details() any }
+		if errors.As(err, &typed) {
+			failed.Details = details(typed.details())
+		}
+		return failed, nil
 	}
 }
 

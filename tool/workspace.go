@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,6 +36,19 @@ type Options struct {
 	// that one cut off by a crash is known to be done when it runs again with
 	// its key. Empty: they are noted in memory, for this process only.
 	Receipts string
+	// AllowPrivate lets fetch_url reach what is not on the public net: this
+	// machine, private networks, other protocols' ports.
+	AllowPrivate bool
+	// UseProxy sends web requests through the proxies that Environ names. What
+	// a proxy connects to in the end is the proxy's own affair: only what the
+	// URL says is judged then.
+	UseProxy bool
+	// Lookup resolves the host names of web requests; nil asks the system. It
+	// may be called from several goroutines at once.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// WebSearch is the service behind web_search, which is only among the
+	// tools when Kind is set.
+	WebSearch WebSearch
 }
 
 // A Workspace is a directory tree that the file tools can't leave: neither ".."
@@ -109,6 +123,10 @@ func Open(dir string, opt Options) (*Workspace, error) {
 		}
 		return strings.Compare(a.prefix, b.prefix)
 	})
+	if err := opt.WebSearch.check(); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
 	if w.notes, err = openReceipts(opt.Receipts); err != nil {
 		root.Close()
 		return nil, fmt.Errorf("open workspace: %w", err)
@@ -135,12 +153,16 @@ func (w *Workspace) Dir() string { return w.dir }
 
 // Tools returns the built-in tools on this workspace, always in this order:
 // read_file, find_files, search_files, write_file, edit_file, patch, execute,
-// write_todos, skill.
+// fetch_url, web_search (where a service is set), write_todos, skill.
 func (w *Workspace) Tools() []synapse.Tool {
-	return []synapse.Tool{
+	tools := []synapse.Tool{
 		w.readFile(), w.findFiles(), w.searchFiles(), w.writeFile(), w.editFile(),
-		w.patch(), w.execute(), writeTodos(), w.skill(),
+		w.patch(), w.execute(), w.fetchURL(),
 	}
+	if w.opt.WebSearch.Kind != "" {
+		tools = append(tools, w.webSearch())
+	}
+	return append(tools, writeTodos(), w.skill())
 }
 
 // A place is a path that has been understood.

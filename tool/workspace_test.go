@@ -126,7 +126,7 @@ func (b *bench) fails(name string, a args, want string) string {
 }
 
 func TestToolsOrderAndTraits(t *testing.T) {
-	b := open(t, tool.Options{}, nil)
+	b := open(t, tool.Options{WebSearch: tool.WebSearch{Kind: tool.WebSearchBrave}}, nil)
 	type traits struct {
 		Name               string
 		Effect             synapse.Effect
@@ -150,6 +150,8 @@ func TestToolsOrderAndTraits(t *testing.T) {
 		{"edit_file", synapse.EffectKeyed, false, policy.SubjectPath, []string{"path"}, false},
 		{"patch", synapse.EffectKeyed, false, policy.SubjectPath, nil, false},
 		{"execute", synapse.EffectUnsafe, false, policy.SubjectCommand, []string{"command"}, false},
+		{"fetch_url", synapse.EffectRead, true, policy.SubjectURL, []string{"url"}, false},
+		{"web_search", synapse.EffectRead, true, policy.SubjectText, []string{"query"}, false},
 		{"write_todos", synapse.EffectRead, true, policy.SubjectNone, nil, false},
 		{"skill", synapse.EffectRead, true, policy.SubjectText, []string{"name"}, false},
 	}
@@ -454,7 +456,7 @@ func TestClosedWorkspaceFails(t *testing.T) {
 }
 
 func TestMalformedArguments(t *testing.T) {
-	b := open(t, tool.Options{}, nil)
+	b := open(t, tool.Options{WebSearch: tool.WebSearch{Kind: tool.WebSearchBrave}}, nil)
 	for _, x := range b.Tools() {
 		for _, raw := range []string{`[]`, `"x"`, `{`, `{"path":1,"pattern":2,"command":3,"name":4,"todos":5,"patch":6,"url":7,"query":8}`} {
 			r, err := x.Run(context.Background(), &synapse.Invocation{Args: json.RawMessage(raw)})
