@@ -56,6 +56,16 @@ func (k EventKind) Stored() bool {
 	return k != KindText && k != KindReasoning && k != KindToolOutput
 }
 
+// Known reports whether there are events of this kind.
+func (k EventKind) Known() bool {
+	switch k {
+	case KindRunStarted, KindModelRequested, KindText, KindReasoning, KindModelReplied, KindToolStarted, KindToolOutput, KindToolFinished,
+		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindWarning, KindRetry, KindConclusion, KindRunFinished:
+		return true
+	}
+	return false
+}
+
 // Body is what an event says beyond its envelope: one of the pointer types
 // below, one for each kind.
 type Body interface{ Kind() EventKind }

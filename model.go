@@ -78,19 +78,7 @@ type Reply struct {
 // goes to each as well, unless that is nil. A stream that ends without
 // [DeltaEnd] is a [ProviderError] of kind [ErrorStream].
 func Collect(deltas iter.Seq2[*Delta, error], each func(*Delta)) (*Reply, error) {
-	r := &Reply{Message: Message{Role: RoleAssistant}}
-	ended := false
-	var text, reasoning strings.Builder
-	flush := func() {
-		if reasoning.Len() > 0 {
-			r.Message.Parts = append(r.Message.Parts, Part{Kind: PartReasoning, Text: reasoning.String()})
-			reasoning.Reset()
-		}
-		if text.Len() > 0 {
-			r.Message.Parts = append(r.Message.Parts, Part{Kind: PartText, Text: text.String()})
-			text.Reset()
-		}
-	}
+	c := &collector{Reply: Reply{Message: Message{Role: RoleAssistant}}}
 	for d, err := range deltas {
 		if err != nil {
 			return nil, err
@@ -98,34 +86,77 @@ func Collect(deltas iter.Seq2[*Delta, error], each func(*Delta)) (*Reply, error)
 		if each != nil {
 			each(d)
 		}
-		switch d.Kind {
-		case DeltaText:
-			if reasoning.Len() > 0 {
-				flush()
-			}
-			text.WriteString(d.Text)
-		case DeltaReasoning:
-			if text.Len() > 0 {
-				flush()
-			}
-			reasoning.WriteString(d.Text)
-			if len(d.Opaque) > 0 { // a signature closes the block it signs
-				r.Message.Parts = append(r.Message.Parts, Part{Kind: PartReasoning, Text: reasoning.String(), Opaque: d.Opaque})
-				reasoning.Reset()
-			}
-		case DeltaCall:
-			flush()
-			r.Message.Parts = append(r.Message.Parts, Part{Kind: PartCall, Call: d.Call, Opaque: d.Opaque})
-		case DeltaEnd:
-			ended = true
-			r.Stop, r.Usage, r.Model = d.Stop, d.Usage, d.Model
-		}
+		c.add(d)
 	}
-	if !ended {
+	if !c.ended {
 		return nil, &ProviderError{Kind: ErrorStream, Message: "the stream ended before the reply did"}
 	}
-	flush()
-	return r, nil
+	c.flush()
+	return &c.Reply, nil
+}
+
+// A collector puts a reply together. Pieces of one kind that follow each other
+// are one part.
+type collector struct {
+	Reply
+	kind  PartKind // of what is open: text, reasoning or nothing
+	first string   // its first piece, which often is the only one
+	more  strings.Builder
+	ended bool
+}
+
+func (c *collector) add(d *Delta) {
+	switch d.Kind {
+	case DeltaText:
+		c.append(PartText, d.Text)
+	case DeltaReasoning:
+		c.append(PartReasoning, d.Text)
+		if len(d.Opaque) > 0 { // a signature closes the block it signs
+			c.close(d.Opaque)
+		}
+	case DeltaCall:
+		c.flush()
+		c.Message.Parts = append(c.Message.Parts, Part{Kind: PartCall, Call: d.Call, Opaque: d.Opaque})
+	case DeltaEnd:
+		c.ended = true
+		c.Stop, c.Usage, c.Model = d.Stop, d.Usage, d.Model
+	}
+}
+
+// append adds a piece to what is open, or opens another part.
+func (c *collector) append(kind PartKind, text string) {
+	if c.kind != kind {
+		c.flush()
+		c.kind = kind
+	}
+	switch {
+	case c.first == "":
+		c.first = text
+	case c.more.Len() == 0:
+		c.more.WriteString(c.first)
+		fallthrough
+	default:
+		c.more.WriteString(text)
+	}
+}
+
+// flush closes what is open. A part without text is none.
+func (c *collector) flush() {
+	if c.first != "" {
+		c.close(nil)
+	}
+	c.kind = ""
+}
+
+// close makes a part of what is open.
+func (c *collector) close(opaque json.RawMessage) {
+	text := c.first
+	if c.more.Len() > 0 {
+		text = c.more.String()
+	}
+	c.Message.Parts = append(c.Message.Parts, Part{Kind: c.kind, Text: text, Opaque: opaque})
+	c.kind, c.first = "", ""
+	c.more.Reset()
 }
 
 // A ModelRef names a model of a provider, written "provider:name".

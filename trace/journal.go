@@ -207,7 +207,7 @@ func check(e *synapse.Event) error {
 		return fmt.Errorf("event %d (%s) of trace %q: seq counts from 1", e.Seq, e.Kind, e.Trace)
 	case e.V < 1 || e.V > synapse.EventVersion:
 		return fmt.Errorf("event %d (%s) of trace %q has version %d, want 1 to %d", e.Seq, e.Kind, e.Trace, e.V, synapse.EventVersion)
-	case synapse.NewBody(e.Kind) == nil:
+	case !e.Kind.Known():
 		return fmt.Errorf("event %d of trace %q: unknown kind %q", e.Seq, e.Trace, e.Kind)
 	case e.Body == nil:
 		return fmt.Errorf("event %d (%s) of trace %q has no body", e.Seq, e.Kind, e.Trace)
