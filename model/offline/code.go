@@ -33,6 +33,9 @@ func (s *session) define(a ask) section {
 		}
 		for _, p := range readPaths(files.text) {
 			if dir := path.Dir(p); path.Base(dir) == base && !inData(p) && !isTest(p) {
+				if path.Dir(dir) == "cmd" { // a program's name is mostly the project's
+					return s.summary(ask{kind: kindSummary, text: a.text, flags: map[string]bool{}})
+				}
 				return s.summaryOfPackage(dir)
 			}
 		}

@@ -219,13 +219,16 @@ func gist(lines []hit) []string {
 		case fenced || t == "" || t == "---":
 		case heading().MatchString(l.text):
 			out, open = append(out, l.quote()), true
-		case open && plainText().MatchString(t):
+		case open && plainText().MatchString(t) && !onlyLinks().MatchString(t):
 			open = false
 			out = append(out, "  "+sentence(lines[i:min(i+8, len(lines))]))
 		}
 	}
 	return out
 }
+
+// onlyLinks is a line that says nothing itself: badges, languages.
+var onlyLinks = lazily(`^(?:!?\[[^\]]*\]\([^)]*\)|\[!\[.*\)|[\s·|,-])+$`)
 
 // folderWord says that a name is a folder's.
 var folderWord = lazily(`(?i)\b(?:package|folder|director(?:y|ies)|module)\b|包|目录`)
@@ -271,6 +274,9 @@ func (s *session) summaryOfPackage(dir string) section {
 		return wait()
 	}
 	if doc.failed && api.failed {
+		return s.passages(ask{kind: kindPassages, text: dir, subject: dir, flags: map[string]bool{}})
+	}
+	if len(api.lines) == 0 {
 		return doc
 	}
 	api.lines = append(append(doc.lines, ""), api.lines...)

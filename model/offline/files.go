@@ -330,25 +330,29 @@ func (s *session) countFiles(a ask, lang, where string, outs *[]outcome, say fun
 		patterns = []string{globFor(a.exts)}
 	}
 	var paths []string
-	left := 0
+	left, tests := 0, 0
 	for _, p := range patterns {
 		o := s.find(p, a.scope)
 		*outs = append(*outs, o)
-		paths = append(paths, readPaths(o.text)...)
+		found := readPaths(o.text)
+		paths = append(paths, found...)
 		n, _ := more(o.text)
 		left += n
-	}
-	tests := 0
-	for _, p := range paths {
-		if a.lang == "Go" && strings.HasSuffix(p, "_test.go") || a.lang != "Go" && isTest(p) && !inData(p) {
-			tests++
+		if tests = 0; a.lang == "Go" { // the second pattern finds just them
+			tests = len(found) + n
+			continue
+		}
+		for _, p := range found {
+			if isTest(p) && !inData(p) {
+				tests++
+			}
 		}
 	}
 	text := count(len(paths)+left, lang+"file") + where
 	switch {
 	case a.flags["testfiles"]:
 		text = count(tests, lang+"test file") + where
-	case left == 0 && tests > 0:
+	case (left == 0 || a.lang == "Go") && tests > 0:
 		text += fmt.Sprintf(", %d of them tests", tests)
 	}
 	source := strings.Join(patterns, " and ")

@@ -34,6 +34,8 @@ func (s *session) git(a ask) section {
 		cmd = "git --no-pager shortlog -sn HEAD"
 	case a.flags["commits"]:
 		cmd = "git rev-list --count HEAD"
+	case a.flags["tags"]:
+		cmd, empty = "git tag --sort=-creatordate", "no tags, so nothing is released"
 	case a.flags["branch"]:
 		cmd = "git branch -vv"
 		if strings.Contains(strings.ToLower(a.text), "tag") {

@@ -116,7 +116,9 @@ func (s *session) locate(a ask) section {
 		case phrase:
 			total[f] += 7
 		case whole:
-			total[f] += 3
+			if !slices.ContainsFunc(files, func(f string) bool { return fold(strings.TrimSuffix(path.Base(f), path.Ext(f))) == phrase }) {
+				total[f] += 3
+			}
 		}
 	}
 	// What belongs together lies together.

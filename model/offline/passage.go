@@ -36,6 +36,7 @@ func docPassages(lines []hit) []passage {
 	var under hit
 	open := false // the last passage goes on with the next line
 	fenced, adopted := false, false
+	table := -1 // the passage that is the head of the table we are in
 	for _, l := range lines {
 		t := strings.TrimSpace(l.text)
 		last := len(out) - 1
@@ -55,7 +56,9 @@ func docPassages(lines []hit) []passage {
 				break
 			}
 			out = append(out, passage{under: under, lines: []hit{l}})
-		case markup().MatchString(t), ruleRow().MatchString(t):
+		case ruleRow().MatchString(t):
+			table = last
+		case markup().MatchString(t):
 		case heading().MatchString(l.text):
 			under, open = l, false
 		case t == "" || t == "---":
@@ -63,7 +66,11 @@ func docPassages(lines []hit) []passage {
 		case open && !listMark().MatchString(l.text) && !strings.HasPrefix(t, "|"):
 			out[last].lines = append(out[last].lines, l)
 		default:
-			out, open = append(out, passage{under: under, lines: []hit{l}}), !strings.HasPrefix(t, "|")
+			row := strings.HasPrefix(t, "|")
+			if row && table >= 0 && out[table].under == under {
+				out[table].after = append(out[table].after, l)
+			}
+			out, open = append(out, passage{under: under, lines: []hit{l}}), !row
 		}
 	}
 	for i := range out {
@@ -242,7 +249,7 @@ func write(all []passage, order []int, stems []string) []string {
 			shown[key] = true
 			out = append(out, indent+p.quote())
 		}
-		if k > 0 && p.under.line > 0 && !isAbout(p.under.text, stems) {
+		if k > 1 && p.under.line > 0 && !isAbout(p.under.text, stems) {
 			continue
 		}
 		rows := p.after[:min(len(p.after), passageRows)]

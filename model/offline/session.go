@@ -190,8 +190,8 @@ func (s *session) run() reply {
 		names[i] = a.name
 	}
 	req := split(s.conv.request, names)
-	if len(req.parts) == 0 {
-		return reply{refusal: "There is no request to serve."}
+	if len(req.parts) == 0 { // a greeting
+		return reply{text: compose([]section{s.serve(ask{kind: kindHelp})})}
 	}
 	req.parts = s.carry(req.parts)
 

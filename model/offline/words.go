@@ -11,7 +11,7 @@ import (
 // stopwords carry no meaning of their own in a request.
 var stopwords = set(`a an the this that these those and or of in on at to for from with by as is are was were be been do does did
 how what which where who whom whose when why it its they them their there here i you we me my your our can could would should will
-please tell show give say says said about any all every each some into out up so if then than not no yes has have had used use using
+support supports supported available exist exists kind kinds sort sorts please tell show give say says said about any all every each some into out up so if then than not no yes has have had used use using
 mean means work works happen happens exactly also just get gets let repo repository project code codebase say`)
 
 func set(words string) map[string]bool {
