@@ -44,7 +44,7 @@ func newTerminal(t *testing.T, columns, rows int) *terminal {
 	m.write("home/.synapse/settings.json", `{"probe_local": false}`)
 	m.write("ws/a.txt", "contents\n")
 	m.env = []string{
-		"HOME=" + m.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "TZ=UTC",
+		"HOME=" + m.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "TZ=UTC", "GORACE=atexit_sleep_ms=0",
 		"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=" + endpointKey,
 	}
 	var err error

@@ -70,6 +70,7 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("HOME", home)
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command sleeps a second under -race
 			env.Setenv("SERVER", server.URL+"/v1")
 			return nil
 		},
