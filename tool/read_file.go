@@ -275,9 +275,21 @@ func readImage(p place, kind string, size int64, r io.Reader) (*synapse.ToolResu
 }
 
 func listDirectory(in *synapse.Invocation, p place) (*synapse.ToolResult, error) {
+	list, err := p.listing(in)
+	if err != nil {
+		return nil, err
+	}
+	return &synapse.ToolResult{
+		Text:    fmt.Sprintf("%s is a directory:\n%s", p.show(), list),
+		Details: details(readFileDetails{Path: p.name}),
+	}, nil
+}
+
+// listing names what is in the directory p, one entry a line.
+func (p place) listing(in *synapse.Invocation) (string, error) {
 	entries, err := p.list()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.show(), err)
+		return "", fmt.Errorf("%s: %w", p.show(), err)
 	}
 	var out strings.Builder
 	shown, left, denied := 0, 0, 0
@@ -300,13 +312,10 @@ func listDirectory(in *synapse.Invocation, p place) (*synapse.ToolResult, error)
 		out.WriteString("[the directory is empty]\n")
 	}
 	if left > 0 {
-		fmt.Fprintf(&out, "[%d more left out; find_files narrows by pattern]\n", left)
+		fmt.Fprintf(&out, "[%d more left out; a glob narrows them down]\n", left)
 	}
 	if denied > 0 {
 		fmt.Fprintf(&out, "[%d left out by permission rules]\n", denied)
 	}
-	return &synapse.ToolResult{
-		Text:    fmt.Sprintf("%s is a directory:\n%s", p.show(), strings.TrimSuffix(out.String(), "\n")),
-		Details: details(readFileDetails{Path: p.name}),
-	}, nil
+	return strings.TrimSuffix(out.String(), "\n"), nil
 }
