@@ -27,7 +27,7 @@ func pages(t *testing.T) []string {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no pages in docs: %v", err)
 	}
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, name := range []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"} {
 		if _, err := os.Stat(filepath.Join(repository, name)); err == nil {
 			found = append(found, filepath.Join(repository, name))
 		}
@@ -169,7 +169,10 @@ func TestTables(t *testing.T) {
 		{"variables", "", "| `OPENAI_API_KEY` | openai | a key"},
 		{"reasons", "", "| `" + string(policy.TodoIsolation) + "` | the to-do list belongs"},
 		{"aliases", "", "| `execute` | `Bash`, `bash`, `shell`"},
-		{"providers", "", "| `openai` | `OPENAI_API_KEY` |"},
+		{"providers", "", "| OpenAI | `openai` | `OPENAI_API_KEY`, `OPENAI_BASE_URL`"},
+		{"efforts", "", "| OpenAI | reasoning_effort"},
+		{"products", "", "| Claude Code | `claude` | `.claude/agents` |"},
+		{"differences", "", "- Claude Code: "},
 		{"commands", "", "### synapse agents explain\n"},
 		{"flags", "", "| `-w, --workspace STRING` |"},
 		{"file", "go.mod", "module github.com/synapse-agents/synapse\n"},
