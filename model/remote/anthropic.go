@@ -42,8 +42,8 @@ type anthropicEvent struct {
 	Type    loose `json:"type"`
 	Index   int64 `json:"index"`
 	Message struct {
-		Model loose           `json:"model"`
-		Usage *anthropicUsage `json:"usage"`
+		Model loose                   `json:"model"`
+		Usage lenient[anthropicUsage] `json:"usage"`
 	} `json:"message"`
 	Block struct {
 		Type      loose           `json:"type"`
@@ -63,7 +63,7 @@ type anthropicEvent struct {
 		Partial    loose `json:"partial_json"`
 		StopReason loose `json:"stop_reason"`
 	} `json:"delta"`
-	Usage *anthropicUsage `json:"usage"`
+	Usage lenient[anthropicUsage] `json:"usage"`
 }
 
 // anthropicUsage counts input that was neither read from the cache nor written
@@ -110,7 +110,7 @@ func (s *anthropicStream) event(name string, data []byte) ([]*synapse.Delta, *sy
 	case "message_start":
 		s.started = true
 		s.seen.model = ev.Message.Model.text
-		s.count(ev.Message.Usage)
+		s.count(ev.Message.Usage.v)
 	case "content_block_start":
 		s.started = true
 		return s.hold(s.begin(&ev))
@@ -123,7 +123,7 @@ func (s *anthropicStream) event(name string, data []byte) ([]*synapse.Delta, *sy
 		if ev.Delta.StopReason.text != "" {
 			s.stop = ev.Delta.StopReason.text
 		}
-		s.count(ev.Usage)
+		s.count(ev.Usage.v)
 	case "message_stop":
 		s.ended = true
 	default:

@@ -18,6 +18,7 @@ type chatStream struct {
 	finish  string // the finish reason, empty until there is one
 	ended   bool   // [DONE]
 	started bool   // anything at all has come
+	priced  bool   // the provider says what a reply cost
 	details []detail
 	calls   []*chatCall
 	byIndex map[int]*chatCall
@@ -42,7 +43,7 @@ type chatChunk struct {
 		Delta        chatDelta `json:"delta"`
 		FinishReason loose     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *chatUsage `json:"usage"`
+	Usage lenient[chatUsage] `json:"usage"`
 }
 
 type chatDelta struct {
@@ -70,18 +71,29 @@ type chatUsage struct {
 	CacheHit   count `json:"prompt_cache_hit_tokens"` // DeepSeek
 	// OpenRouter says what a reply cost, in dollars; with a key of the user's
 	// own the provider behind it is paid beside that.
-	Cost        *float64 `json:"cost"`
-	OwnKey      bool     `json:"is_byok"`
-	CostDetails struct {
-		Upstream *float64 `json:"upstream_inference_cost"`
-	} `json:"cost_details"`
-	Details struct {
+	Cost        json.RawMessage `json:"cost"`
+	OwnKey      json.RawMessage `json:"is_byok"`
+	CostDetails json.RawMessage `json:"cost_details"`
+	Details     struct {
 		Cached count `json:"cached_tokens"`
 		Write  count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Output struct {
 		Reasoning count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+}
+
+// lenient reads what it can of an object; what is of another type there is
+// left out. It is for what is not worth an answer.
+type lenient[T any] struct{ v *T }
+
+// UnmarshalJSON never fails.
+func (l *lenient[T]) UnmarshalJSON(data []byte) error {
+	if l.v = nil; len(data) > 0 && data[0] == '{' {
+		l.v = new(T)
+		_ = json.Unmarshal(data, l.v) // it goes on after a wrong type
+	}
+	return nil
 }
 
 // count is a number of tokens; a value that cannot be one is 0.
@@ -123,17 +135,20 @@ func within(u synapse.Usage) synapse.Usage {
 
 // dollars returns the cost that the provider states, nil where it states none.
 func (u *chatUsage) dollars() *float64 {
-	if u.Cost == nil || *u.Cost < 0 {
+	var sum *float64
+	if json.Unmarshal(u.Cost, &sum) != nil || sum == nil || *sum < 0 {
 		return nil
 	}
-	sum := *u.Cost
-	if u.OwnKey {
-		if u.CostDetails.Upstream == nil {
+	if string(u.OwnKey) == "true" {
+		var details struct {
+			Upstream *float64 `json:"upstream_inference_cost"`
+		}
+		if json.Unmarshal(u.CostDetails, &details) != nil || details.Upstream == nil {
 			return nil
 		}
-		sum += *u.CostDetails.Upstream
+		*sum += *details.Upstream
 	}
-	return &sum
+	return sum
 }
 
 func (s *chatStream) event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
@@ -155,8 +170,11 @@ func (s *chatStream) event(name string, data []byte) ([]*synapse.Delta, *synapse
 	if chunk.Model.text != "" {
 		s.seen.model = chunk.Model.text
 	}
-	if chunk.Usage != nil { // the last word counts: some send running totals
-		s.seen.usage, s.seen.cost = chunk.Usage.usage(), chunk.Usage.dollars()
+	if u := chunk.Usage.v; u != nil { // the last word counts: some send running totals
+		s.seen.usage = u.usage()
+		if s.priced {
+			s.seen.cost = u.dollars()
+		}
 	}
 	var out []*synapse.Delta
 	for _, choice := range chunk.Choices {

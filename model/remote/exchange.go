@@ -68,7 +68,7 @@ type exchange struct {
 
 func newExchange(m *model, req *synapse.Request) *exchange {
 	wire := m.wireFor(req.Model)
-	return &exchange{m: m, model: req.Model, wire: wire, stream: newStream(wire), used: map[string]bool{}}
+	return &exchange{m: m, model: req.Model, wire: wire, stream: m.newStream(wire), used: map[string]bool{}}
 }
 
 // fault fills in who failed and keeps secrets out of the message: a provider
@@ -76,7 +76,7 @@ func newExchange(m *model, req *synapse.Request) *exchange {
 func (x *exchange) fault(err *synapse.ProviderError) *synapse.ProviderError {
 	err.Provider, err.Model = x.m.name, x.model
 	for _, secret := range []string{x.m.key, x.m.cloud.AWS.SecretAccessKey, x.m.cloud.AWS.SessionToken} {
-		if secret != "" {
+		if len(secret) > 5 { // a shorter one is a placeholder, and a part of words
 			err.Message = strings.ReplaceAll(err.Message, secret, "[key]")
 		}
 	}

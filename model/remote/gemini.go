@@ -46,15 +46,17 @@ type geminiEvent struct {
 		Reason  loose `json:"blockReason"`
 		Message loose `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
-	Usage *struct {
-		Prompt   count `json:"promptTokenCount"`
-		Tools    count `json:"toolUsePromptTokenCount"`
-		Reply    count `json:"candidatesTokenCount"`
-		Thoughts count `json:"thoughtsTokenCount"`
-		Cached   count `json:"cachedContentTokenCount"`
-	} `json:"usageMetadata"`
-	Model loose           `json:"modelVersion"`
-	Error json.RawMessage `json:"error"`
+	Usage lenient[geminiUsage] `json:"usageMetadata"`
+	Model loose                `json:"modelVersion"`
+	Error json.RawMessage      `json:"error"`
+}
+
+type geminiUsage struct {
+	Prompt   count `json:"promptTokenCount"`
+	Tools    count `json:"toolUsePromptTokenCount"`
+	Reply    count `json:"candidatesTokenCount"`
+	Thoughts count `json:"thoughtsTokenCount"`
+	Cached   count `json:"cachedContentTokenCount"`
 }
 
 func (s *geminiStream) event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
@@ -77,7 +79,7 @@ func (s *geminiStream) event(name string, data []byte) ([]*synapse.Delta, *synap
 	if ev.Model.text != "" {
 		s.seen.model = ev.Model.text
 	}
-	if u := ev.Usage; u != nil { // running totals; thoughts are beside the reply
+	if u := ev.Usage.v; u != nil { // running totals; thoughts are beside the reply
 		s.seen.usage = within(synapse.Usage{
 			InputTokens: int64(u.Prompt + u.Tools), OutputTokens: int64(u.Reply + u.Thoughts),
 			CacheReadTokens: int64(u.Cached), ReasoningTokens: int64(u.Thoughts),

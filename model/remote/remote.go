@@ -334,7 +334,7 @@ func (m *model) body(req *synapse.Request, wire Wire) (any, error) {
 	return m.chatBody(req)
 }
 
-func newStream(wire Wire) stream {
+func (m *model) newStream(wire Wire) stream {
 	switch wire {
 	case WireResponses:
 		return newResponsesStream()
@@ -343,7 +343,9 @@ func newStream(wire Wire) stream {
 	case WireGemini:
 		return &geminiStream{}
 	}
-	return newChatStream()
+	s := newChatStream()
+	s.priced = m.row.Name == "openrouter"
+	return s
 }
 
 // Generate sends the request and yields the reply as it comes.

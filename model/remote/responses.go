@@ -42,20 +42,22 @@ type responsesEvent struct {
 		Model      loose           `json:"model"`
 		Error      json.RawMessage `json:"error"`
 		Incomplete struct {
-			Reason string `json:"reason"`
+			Reason loose `json:"reason"`
 		} `json:"incomplete_details"`
-		Usage *struct {
-			Input   count `json:"input_tokens"`
-			Output  count `json:"output_tokens"`
-			Details struct {
-				Cached count `json:"cached_tokens"`
-				Write  count `json:"cache_write_tokens"`
-			} `json:"input_tokens_details"`
-			OutputDetails struct {
-				Reasoning count `json:"reasoning_tokens"`
-			} `json:"output_tokens_details"`
-		} `json:"usage"`
+		Usage lenient[responsesUsage] `json:"usage"`
 	} `json:"response"`
+}
+
+type responsesUsage struct {
+	Input   count `json:"input_tokens"`
+	Output  count `json:"output_tokens"`
+	Details struct {
+		Cached count `json:"cached_tokens"`
+		Write  count `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
 }
 
 func (s *responsesStream) event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
@@ -148,14 +150,14 @@ func (s *responsesStream) item(ev *responsesEvent, data []byte) ([]*synapse.Delt
 
 func (s *responsesStream) finish(ev *responsesEvent) {
 	s.ended = true
-	if u := ev.Response.Usage; u != nil {
+	if u := ev.Response.Usage.v; u != nil {
 		s.seen.usage = within(synapse.Usage{
 			InputTokens: int64(u.Input), OutputTokens: int64(u.Output),
 			CacheReadTokens: int64(u.Details.Cached), CacheWriteTokens: int64(u.Details.Write),
 			ReasoningTokens: int64(u.OutputDetails.Reasoning),
 		})
 	}
-	switch reason := ev.Response.Incomplete.Reason; {
+	switch reason := ev.Response.Incomplete.Reason.text; {
 	case reason == "max_output_tokens" || reason == "max_tokens":
 		s.seen.stop = synapse.StopLength
 	case reason == "content_filter":
