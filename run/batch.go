@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -126,8 +127,7 @@ func (l *loop) parallel(name string) bool {
 // started. Its error ends the run.
 func (l *loop) begin(s *step, stop synapse.StopReason) error {
 	if stop == synapse.StopLength {
-		_, err := objectOf(s.call.Args)
-		if err != nil || strings.TrimSpace(s.call.Args) == "" { // cut off before the arguments began
+		if !json.Valid([]byte(s.call.Args)) { // and nothing at all is cut off before its arguments
 			l.refuse(s, "not run: the reply was cut off by the output limit in the middle of this call; make the call again, with less in it", "")
 			return nil
 		}

@@ -2,9 +2,7 @@ package run
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -35,45 +33,26 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 		d := spec.Policy.Check(policy.Call{Tool: call.Name})
 		return l.deny(call, d, "")
 	}
-	var schema *jsonschema.Resolved
-	var offered json.RawMessage
-	var subject policy.Subject
-	var find func(json.RawMessage) ([]string, error)
 	strip := !l.p.opt.NoIntent
-	if isDelegation(call.Name) {
-		schema, offered = delegationSchemas[call.Name], delegationRaw[call.Name]
-		subject = policy.Subject{Kind: policy.SubjectText, Args: []string{"subagent_type"}}
-	} else {
-		t := l.p.tools[call.Name]
-		schema, offered, subject, find, strip = t.schema, t.Schema, t.Subject, t.Subjects, t.strip
+	t := delegation[call.Name]
+	if t == nil {
+		t = l.p.tools[call.Name]
+		strip = t.strip
 	}
 
-	fields, err := objectOf(call.Args)
+	var buf [8]member
+	args, err := readArguments(call.Args, strip, buf[:0])
+	if err == nil {
+		err = t.check(&args)
+	}
 	if err != nil {
-		return verdict{refusal: malformed(call, offered, err)}
+		return verdict{refusal: malformed(call, t.Schema, err)}
 	}
-	if err := sameCase(fields, schema.Schema()); err != nil {
-		return verdict{refusal: malformed(call, offered, err)}
-	}
-	v := verdict{}
-	if strip {
-		v.intent = intentOf(fields)
-		delete(fields, intentField)
-	}
-	if v.args, err = json.Marshal(fields); err != nil {
-		return verdict{refusal: malformed(call, offered, err)}
-	}
-	var instance map[string]any
-	if err := json.Unmarshal(v.args, &instance); err != nil {
-		return verdict{refusal: malformed(call, offered, err)}
-	}
-	if err := schema.Validate(instance); err != nil {
-		return verdict{refusal: malformed(call, offered, err)}
-	}
-
-	subjects := subjectsOf(subject, instance)
-	if find != nil {
-		if subjects, err = findSubjects(find, v.args); err != nil {
+	v := verdict{args: args.raw, intent: args.intent}
+	subject := t.Subject
+	subjects := subjectsOf(subject, &args)
+	if t.Subjects != nil {
+		if subjects, err = findSubjects(t.Subjects, v.args); err != nil {
 			v.refusal = synapse.ErrorResult(fmt.Sprintf("%s: %v", call.Name, err))
 			return v
 		}
@@ -133,47 +112,36 @@ func withOrigin(reason, origin string) string {
 	return reason + " (" + origin + ")"
 }
 
-// objectOf reads a call's arguments: one JSON object, and nothing after it. No
-// arguments at all are an empty object, as some models write it.
-func objectOf(args string) (map[string]json.RawMessage, error) {
-	if strings.TrimSpace(args) == "" {
-		return map[string]json.RawMessage{}, nil
+// check says what is wrong with the arguments of a call of this tool, if
+// anything is.
+func (t *preparedTool) check(args *arguments) error {
+	if err := sameCase(args, t.schema.Schema()); err != nil {
+		return err
 	}
-	dec := json.NewDecoder(strings.NewReader(args))
-	var fields map[string]json.RawMessage
-	if err := dec.Decode(&fields); err != nil {
-		var typed *json.UnmarshalTypeError
-		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, errors.New("the JSON breaks off before its end")
-		case errors.As(err, &typed):
-			return nil, fmt.Errorf("%s where an object belongs", typed.Value)
-		}
-		return nil, err
+	if t.shape != nil && t.shape.fitsMembers(args.members) {
+		return nil
 	}
-	if fields == nil {
-		return nil, errors.New("null where an object belongs")
+	var instance map[string]any
+	if err := json.Unmarshal(args.raw, &instance); err != nil {
+		return err
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the JSON object")
-	}
-	return fields, nil
+	return t.schema.Validate(instance)
 }
 
 // sameCase refuses arguments that are a property's name in other letters. Go's
 // JSON decoder would give them to the tool under the property's name, though the
 // schema and the rules have not seen them as that.
-func sameCase(fields map[string]json.RawMessage, schema *jsonschema.Schema) error {
-	unknown := ""
-	for name := range fields {
-		if _, ok := schema.Properties[name]; !ok && (unknown == "" || name < unknown) && propertyLike(schema, name) != "" {
-			unknown = name
+func sameCase(args *arguments, schema *jsonschema.Schema) error {
+	for i := range args.members {
+		name := args.members[i].name
+		if _, ok := schema.Properties[name]; ok {
+			continue
+		}
+		if like := propertyLike(schema, name); like != "" {
+			return fmt.Errorf("there is no property %q: did you mean %q?", name, like)
 		}
 	}
-	if unknown == "" {
-		return nil
-	}
-	return fmt.Errorf("there is no property %q: did you mean %q?", unknown, propertyLike(schema, unknown))
+	return nil
 }
 
 // propertyLike returns the first property that differs from name in case only.
@@ -196,21 +164,24 @@ func malformed(call *synapse.ToolCall, schema json.RawMessage, err error) *synap
 
 // subjectsOf takes the strings that permission rules are about from a call's
 // arguments.
-func subjectsOf(subject policy.Subject, args map[string]any) []string {
+func subjectsOf(subject policy.Subject, args *arguments) []string {
 	var out []string
 	for _, name := range subject.Args {
-		switch v := args[name].(type) {
-		case string:
-			out = append(out, v)
-		case []any:
-			for _, e := range v {
+		value := args.get(name)
+		switch {
+		case value == "" || value == "null":
+			if subject.Kind == policy.SubjectPath {
+				out = append(out, ".") // an absent path is the workspace
+			}
+		case value[0] == '"':
+			out = append(out, unquote(value))
+		case value[0] == '[':
+			var list []any
+			_ = json.Unmarshal([]byte(value), &list) // it is valid
+			for _, e := range list {
 				if s, ok := e.(string); ok {
 					out = append(out, s)
 				}
-			}
-		case nil:
-			if subject.Kind == policy.SubjectPath {
-				out = append(out, ".") // an absent path is the workspace
 			}
 		}
 	}
@@ -228,20 +199,18 @@ func findSubjects(find func(json.RawMessage) ([]string, error), args json.RawMes
 	return find(args)
 }
 
-var (
-	delegationRaw = map[string]json.RawMessage{
-		toolTask: taskSchema, toolTaskOutput: taskOutputSchema, toolTaskStop: taskStopSchema,
-	}
-	delegationSchemas = map[string]*jsonschema.Resolved{
-		toolTask: mustResolve(taskSchema), toolTaskOutput: mustResolve(taskOutputSchema), toolTaskStop: mustResolve(taskStopSchema),
-	}
-)
+// delegation has the tools of delegation, as the guard sees them.
+var delegation = map[string]*preparedTool{
+	toolTask:       delegationTool(taskSchema, policy.Subject{Kind: policy.SubjectText, Args: []string{"subagent_type"}}),
+	toolTaskOutput: delegationTool(taskOutputSchema, policy.Subject{Kind: policy.SubjectText}),
+	toolTaskStop:   delegationTool(taskStopSchema, policy.Subject{Kind: policy.SubjectText}),
+}
 
-// mustResolve is for the schemas written in this package.
-func mustResolve(raw json.RawMessage) *jsonschema.Resolved {
+// delegationTool prepares a schema that is written in this package.
+func delegationTool(raw json.RawMessage, subject policy.Subject) *preparedTool {
 	r, err := resolveSchema(raw)
 	if err != nil {
 		panic(err)
 	}
-	return r
+	return &preparedTool{Tool: synapse.Tool{Schema: raw, Subject: subject}, schema: r, shape: shapeOf(r.Schema())}
 }

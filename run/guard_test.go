@@ -23,7 +23,7 @@ func TestArgumentsOfAnotherCase(t *testing.T) {
 		{`{"path":"docs/a"}`, `{"path":"docs/a"}`},
 		{`{"Path":"secret/a"}`, `invalid arguments for look: there is no property "Path": did you mean "path"?`},
 		{`{"path":"docs/a","PATH":"secret/a"}`, `invalid arguments for look: there is no property "PATH": did you mean "path"?`},
-		{`{"path":"docs/a","other":1}`, `{"other":1,"path":"docs/a"}`},
+		{`{"path":"docs/a","other":1}`, `{"path":"docs/a","other":1}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

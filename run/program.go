@@ -41,7 +41,8 @@ type preparedTool struct {
 	synapse.Tool
 	def    synapse.ToolDef
 	schema *jsonschema.Resolved
-	strip  bool // the offered schema has an intent that is ours
+	shape  *shape // of the schema, nil when it has none
+	strip  bool   // the offered schema has an intent that is ours
 }
 
 type preparedSpec struct {
@@ -133,6 +134,7 @@ func prepareTool(t synapse.Tool, opt ProgramOptions) (*preparedTool, error) {
 	if pt.schema, err = resolveSchema(t.Schema); err != nil {
 		return nil, fmt.Errorf("prepare tool %s: %w", t.Name, err)
 	}
+	pt.shape = shapeOf(pt.schema.Schema())
 	offered := t.Schema
 	if !opt.NoIntent {
 		if offered, pt.strip, err = withIntent(t.Schema); err != nil {
