@@ -270,6 +270,37 @@ func TestTerminalConversation(t *testing.T) {
 	m.ends(130)
 }
 
+// TestTerminalTerminated wants SIGTERM to end a conversation, whatever it is at.
+func TestTerminalTerminated(t *testing.T) {
+	for _, tt := range []struct{ name, prompt, at string }{
+		{"at the prompt", "", `^>$`},
+		{"in a request", "[[hang]]\r", `main · thinking`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newTerminal(t, 80, 24)
+			m.start("chat")
+			m.sees(`^>$`)
+			m.typed(tt.prompt)
+			m.sees(tt.at)
+			if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			m.ends(143)
+		})
+	}
+}
+
+// TestTerminalEnd wants Ctrl+D at the prompt to end a conversation in peace.
+func TestTerminalEnd(t *testing.T) {
+	m := newTerminal(t, 80, 24)
+	m.start("chat")
+	m.sees(`^>$`)
+	m.typed("[[status 400]]\r")
+	m.sees(`^synapse: failed: .*\n(.*\n)?>$`)
+	m.typed("\x04")
+	m.ends(0)
+}
+
 // TestTerminalInterruptTwice wants the second Ctrl+C not to wait, and the
 // terminal to be as it was.
 func TestTerminalInterruptTwice(t *testing.T) {

@@ -64,6 +64,10 @@ func (v *view) draw() {
 	if !v.live || v.paused {
 		return
 	}
+	if !onScreen(v.out) { // moved to the background: the screen is the shell's
+		v.screen = screen{}
+		return
+	}
 	columns, rows := size(v.out)
 	io.WriteString(v.out, v.screen.replace(v.lines(columns, rows, time.Now()), columns))
 }

@@ -24,15 +24,15 @@ func newTTY(in io.Reader) *tty {
 	return &tty{file: f}
 }
 
-// hush turns the echo off.
+// hush turns the echo off, where it is on.
 func (t *tty) hush() {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.speaks == nil {
-		t.speaks = echoOff(t.file)
+	if speaks := echoOff(t.file); speaks != nil {
+		t.speaks = speaks
 	}
 }
 
@@ -55,4 +55,11 @@ func (t *tty) forget() {
 	if t != nil {
 		discardInput(t.file)
 	}
+}
+
+// onScreen reports whether what is written to the stream may move about on the
+// screen: it is a terminal whose foreground the process is in.
+func onScreen(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && inForeground(f)
 }

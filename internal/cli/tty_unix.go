@@ -4,12 +4,14 @@ package cli
 
 import (
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
 
-// inForeground reports whether the process may change the terminal's settings: a
-// job in the background would be stopped for it.
+// inForeground reports whether the process is in the terminal's foreground. A job
+// in the background must not draw, and is stopped when it changes the terminal's
+// settings.
 func inForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
@@ -40,3 +42,6 @@ func discardInput(f *os.File) {
 		_ = flushInput(int(f.Fd())) // then what was typed is an answer after all
 	}
 }
+
+// notifyContinued tells when the process goes on after it was stopped.
+func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }

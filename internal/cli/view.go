@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"time"
@@ -53,8 +55,9 @@ type runView struct {
 func (a *app) newView() *view {
 	v := &view{
 		out: a.p.Stderr, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, tty: a.tty, runs: map[string]*runView{},
-		// The log of -v and events on the same screen would be drawn over.
-		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.verbose && a.flags.format != formatStream,
+		// The log of -v and events on the same screen would be drawn over, and a
+		// job in the background has no screen.
+		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.verbose && a.flags.format != formatStream && onScreen(a.p.Stderr),
 	}
 	if a.tty != nil && isTerminal(a.p.Stderr) {
 		v.ask = &asker{view: v, in: a.p.Stdin, grant: map[string]bool{}}
@@ -72,8 +75,18 @@ func (v *view) start() {
 	v.idle.Go(func() {
 		ticker := time.NewTicker(frameTime)
 		defer ticker.Stop()
+		continued := make(chan os.Signal, 1)
+		notifyContinued(continued)
+		defer signal.Stop(continued)
 		for {
 			select {
+			case <-continued: // other programs have written to the screen meanwhile
+				v.mu.Lock()
+				v.screen = screen{}
+				if !v.paused {
+					v.tty.hush()
+				}
+				v.mu.Unlock()
 			case <-ticker.C:
 				v.mu.Lock()
 				v.frame++

@@ -174,7 +174,7 @@ func TestTables(t *testing.T) {
 		{"products", "", "| Claude Code | `claude` | `.claude/agents` |"},
 		{"differences", "", "- Claude Code: "},
 		{"commands", "", "### synapse agents explain\n"},
-		{"flags", "", "| `-w, --workspace STRING` |"},
+		{"flags", "", "| `-w, --workspace DIRECTORY` |"},
 		{"file", "go.mod", "module github.com/synapse-agents/synapse\n"},
 	} {
 		got, err := sources[tt.source](tt.argument)
