@@ -56,6 +56,10 @@ func (l *loop) task(s *step) error {
 			l.refuse(s, refusal, "")
 			return nil
 		}
+		if denied := l.judgeTask(in.Spec.Agent, s.v.asks); denied != "" {
+			l.refuse(s, "permission denied: task: "+denied+"; do not retry", denied)
+			return nil
+		}
 	} else {
 		spec, ok := l.ps.find(args.Type)
 		switch {

@@ -51,6 +51,9 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 	v := verdict{args: args.raw, intent: args.intent}
 	subject := t.Subject
 	subjects := subjectsOf(subject, &args)
+	if call.Name == toolTask {
+		subjects = l.agentsOf(&args)
+	}
 	if t.Subjects != nil {
 		if subjects, err = findSubjects(t.Subjects, v.args); err != nil {
 			v.refusal = synapse.ErrorResult(fmt.Sprintf("%s: %v", call.Name, err))
@@ -188,6 +191,45 @@ func subjectsOf(subject policy.Subject, args *arguments) []string {
 	return out
 }
 
+// agentsOf returns the agents that a call of task is about, by their own names:
+// a rule holds under whatever name the model knows them. A task of an earlier
+// request is judged when its history is known.
+func (l *loop) agentsOf(args *arguments) []string {
+	var out []string
+	name, id := stringOf(args.get("subagent_type")), stringOf(args.get("task_id"))
+	if c, ok := l.st.Children[id]; ok {
+		out = append(out, c.Agent)
+	}
+	if id != "" && name == "" {
+		return out
+	}
+	if spec, ok := l.ps.find(name); ok {
+		name = spec.Agent
+	}
+	return append(out, name)
+}
+
+// stringOf decodes a JSON value that is a string; everything else is empty.
+func stringOf(value string) string {
+	if value == "" || value[0] != '"' {
+		return ""
+	}
+	return unquote(value)
+}
+
+// judgeTask judges the continuation of a task whose agent the call has not named.
+// It returns why that may not be, empty if it may.
+func (l *loop) judgeTask(agent string, given grant) string {
+	d := l.ps.spec.Policy.Check(policy.Call{Tool: toolTask, Kind: policy.SubjectText, Subjects: []string{agent}})
+	switch {
+	case d.Action == policy.Allow, d.Action == policy.Ask && given == grant{d.Origin, d.Rule}:
+		return ""
+	case d.Action == policy.Ask:
+		return withOrigin(d.Reason, d.Origin) + ", and the call does not say so: set subagent_type"
+	}
+	return withOrigin(d.Reason, d.Origin)
+}
+
 // findSubjects asks a tool for the subjects of a call. The tool's code may be
 // anybody's: a panic in it is an error, as it is when the tool runs.
 func findSubjects(find func(json.RawMessage) ([]string, error), args json.RawMessage) (subjects []string, err error) {
@@ -201,9 +243,9 @@ func findSubjects(find func(json.RawMessage) ([]string, error), args json.RawMes
 
 // delegation has the tools of delegation, as the guard sees them.
 var delegation = map[string]*preparedTool{
-	toolTask:       delegationTool(taskSchema, policy.Subject{Kind: policy.SubjectText, Args: []string{"subagent_type"}}),
-	toolTaskOutput: delegationTool(taskOutputSchema, policy.Subject{Kind: policy.SubjectText}),
-	toolTaskStop:   delegationTool(taskStopSchema, policy.Subject{Kind: policy.SubjectText}),
+	toolTask:       delegationTool(taskSchema, policy.Subject{Kind: policy.SubjectText}),
+	toolTaskOutput: delegationTool(taskOutputSchema, policy.Subject{}),
+	toolTaskStop:   delegationTool(taskStopSchema, policy.Subject{}),
 }
 
 // delegationTool prepares a schema that is written in this package.

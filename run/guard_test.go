@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -550,5 +551,60 @@ func TestCallsAtTheEndOfATurn(t *testing.T) {
 		if out := r.outcome("main"); out.Text != "ok" {
 			t.Errorf("%s: outcome = %+v", stop, out)
 		}
+	}
+}
+
+// TestRulesAboutAgents: a rule that names an agent holds under whatever name the
+// model writes, for the default, and for a task that is continued.
+func TestRulesAboutAgents(t *testing.T) {
+	call := func(args map[string]any) synapse.ToolCall {
+		args["description"], args["prompt"] = "d", "p"
+		return script.Call("task", args)
+	}
+	var id string
+	b := newBench(t, script.Play(func(n int, req *synapse.Request) script.Turn {
+		switch {
+		case !strings.Contains(req.System, "main"):
+			return script.Turn{Text: "ran"}
+		case len(req.Messages) > 1:
+			return script.Turn{Text: "told"}
+		case id == "":
+			return script.Turn{Calls: []synapse.ToolCall{call(map[string]any{"subagent_type": "coder"})}}
+		}
+		return script.Turn{Calls: []synapse.ToolCall{
+			call(map[string]any{"subagent_type": "coder"}), call(map[string]any{"subagent_type": "Coder"}), call(map[string]any{"subagent_type": "dev"}),
+			call(map[string]any{}), call(map[string]any{"task_id": id}), call(map[string]any{"subagent_type": "reader"}), call(map[string]any{"subagent_type": "asker"}),
+		}}
+	}))
+	b.edge("main", "coder", "coder", "dev", "")
+	b.spec("coder")
+	b.child("reader")
+	b.child("asker")
+	id = taskIDs(b.run(t.Context(), "first"))[0]
+
+	b.local.NewID = func() string { return "trace-2" }
+	b.graph.Specs[0].Policy.Rules = []policy.Source{{Origin: "user settings", Rules: []policy.Rule{
+		{Tool: "task", Pattern: "coder", Action: policy.Deny}, {Tool: "task", Pattern: "asker", Action: policy.Ask},
+	}}}
+	var asked []string
+	b.local.Ask = func(_ context.Context, q synapse.Ask) (synapse.Answer, error) {
+		asked = append(asked, q.Subject)
+		return synapse.Answer{Allow: true}, nil
+	}
+	r := b.run(t.Context(), "second")
+	if got := bodies[*synapse.RunStarted](r, "coder"); len(got) != 0 {
+		t.Errorf("coder was started %d times", len(got))
+	}
+	denied := 0
+	for _, f := range bodies[*synapse.ToolFinished](r, "main") {
+		if f.Denied != "" && strings.HasPrefix(f.Result.Text, "permission denied: task: ") {
+			denied++
+		}
+	}
+	if denied != 5 {
+		t.Errorf("%d calls were denied: %q", denied, r.results("main"))
+	}
+	if len(bodies[*synapse.RunStarted](r, "reader")) != 1 || len(bodies[*synapse.RunStarted](r, "asker")) != 1 || !slices.Equal(asked, []string{"asker"}) {
+		t.Errorf("asked about %q; results %q", asked, r.results("main"))
 	}
 }
