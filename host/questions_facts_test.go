@@ -253,7 +253,7 @@ var (
 	// checked by the question that they answer.
 	forms = regexp.MustCompile(`^(` + strings.Join([]string{
 		`## \d+\. .+`, `[\w-]+ reports:`, `… [\d,]+ \w+ more`, ` +[\d,]+  [\w./-]+`, `The tool adds: \[.+\]`,
-		`\d+ packages`, `\d+ agents can be delegated to \(from the task tool's text\)`,
+		`\d+ packages`, `[\d,]+ tests in [\d,]+ files`, `\d+ agents can be delegated to \(from the task tool's text\)`,
 		`[\d,]+ (\w+ )?files(, \d+ of them tests)? \((find_files|find) [^()]+\)(; \d+ of them, in sample data, are not listed)?`,
 		`[\d,]+ Go lines in [\d,]+ files: [\d,]+ in code, [\d,]+ in tests \((search_files|grep) counts lines per file\)`,
 		`the \d+ longest of [\d,]+ files by lines`, `\d+ interfaces in \d+ files, tests left out`,

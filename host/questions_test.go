@@ -106,6 +106,13 @@ var questions = []question{
 	{ask: "Which tests cover the policy?", right: rightTests},
 	{ask: "哪些测试覆盖 policy？", right: rightTests},
 
+	{ask: "How many tests are there?", right: func(a *answer) {
+		want := a.declared(func(d declaration) bool {
+			return d.test && d.kind == "func" && d.receiver == "" && testName.MatchString(d.name)
+		})
+		a.says(fmt.Sprintf("%s tests in %s files", grouped(len(want)), grouped(files(want))))
+	}},
+
 	// What is written about it.
 	{ask: "Who may import what?", right: func(a *answer) { a.quotesExactly(a.arrows("")) }},
 	{ask: "What may run import?", right: func(a *answer) { a.quotesExactly(a.arrows("run")) }},

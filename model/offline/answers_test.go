@@ -118,14 +118,14 @@ func golden(t *testing.T, slug, got string) {
 var (
 	citation = regexp.MustCompile(`^\s*([\w./-]+):(\d+)(?:-(\d+))?: (.*)$`)
 	blockTop = regexp.MustCompile(`^([\w./-]+):(\d+)-(\d+)$`)
-	blockRow = regexp.MustCompile(`^ {0,4}(\d+)  (.*)$`)
+	blockRow = regexp.MustCompile(`^ {0,4}(\d+)(?:  (.*))?$`)
 	addition = regexp.MustCompile(`\s+\[(in \S+|no doc comment)\]$`)
 	marks    = regexp.MustCompile(`^\s*(//+|#+|"""|/\*+)\s?|"""$`)
 	// frame is all that an answer may hold besides quotes: headings, what was
 	// looked for and how much was found, numbers, and what is missing.
 	frame = regexp.MustCompile(`^(## \d+\. |[\w-]+ reports:$|Not done: |… [\d,]+ |  ?\s*[\d,]+  \S|The tool adds: |Also of that name: |` +
 		`(no|nothing|[\d,]+) .*|lines (about|closest to) .*|closest to .*|“.*”: .*|imports (of|in) .*|required versions: .*|direct dependencies.*|modules: .*|` +
-		`LICENSE begins|[\w./-]+, its headings.*|[\w./-]+ on “.*|[\w./-]+ \([\d,]+ lines\): .*|go\.mod is there, so: .*|Makefile is there, so: .*|` + "`.*`.*|" + `[\w./-]+: \d+$|[\w./-]+/?: .*|[\w./-]+$)`)
+		`LICENSE begins|the \d+ longest of .*|import rules.*|[\w./-]+, its headings.*|[\w./-]+ on “.*|[\w./-]+ \([\d,]+ lines\): .*|go\.mod is there, so: .*|Makefile is there, so: .*|` + "`.*`.*|" + `[\w./-]+: \d+$|[\w./-]+/?: .*|[\w./-]+$)`)
 )
 
 // verify checks every line of an answer: a quote against the file it names, all

@@ -134,7 +134,7 @@ func (a *ask) complete(g map[string]string) {
 		if a.command = strings.ToLower(strings.TrimSuffix(g["k"], "s")); strings.HasPrefix(a.command, "class") {
 			a.command = "class"
 		}
-		for zh, en := range map[string]string{"函数": "function", "类型": "type", "方法": "method", "标题": "heading", "章节": "section"} {
+		for zh, en := range map[string]string{"函数": "function", "类型": "type", "方法": "method", "标题": "heading", "章节": "section", "接口": "interface", "结构体": "struct"} {
 			if a.command == "" && strings.HasSuffix(a.text, zh) {
 				a.command = en
 			}
@@ -264,6 +264,10 @@ func (a *ask) completeCount(g map[string]string) {
 	} else if ofCode().MatchString(rest) {
 		a.exts, a.lang = sourceExts, "source"
 	}
+	if a.flags["marks"] && len(a.flags) == 1 {
+		a.kind = kindMarks // counted as they are found, sample data apart
+		return
+	}
 	if a.flags["packages"] && len(a.flags) == 1 && !dirWords().MatchString(rest) {
 		a.kind = kindPackages
 		return
@@ -274,7 +278,7 @@ func (a *ask) completeCount(g map[string]string) {
 	if m := howLong().FindStringSubmatch(a.text); m != nil {
 		a.flags["lines"], a.scope = true, cleanPath(m[1])
 	}
-	for _, f := range []string{"files", "lines", "tests", "functions", "types", "packages", "marks", "testfiles"} {
+	for _, f := range []string{"files", "lines", "tests", "functions", "types", "packages", "testfiles"} {
 		if a.flags[f] {
 			return
 		}

@@ -109,7 +109,7 @@ func block(lines []hit) section {
 	first, last := lines[0], lines[len(lines)-1]
 	sec := section{lead: fmt.Sprintf("%s:%d-%d", first.path, first.line, last.line)}
 	for _, l := range lines {
-		sec.lines = append(sec.lines, fmt.Sprintf("%5d  %s", l.line, clip(strings.ReplaceAll(strings.TrimRight(l.text, " \t"), "\t", "    "), 240)))
+		sec.lines = append(sec.lines, strings.TrimRight(fmt.Sprintf("%5d  %s", l.line, clip(strings.ReplaceAll(l.text, "\t", "    "), 240)), " "))
 	}
 	return sec
 }
@@ -279,19 +279,35 @@ func (s *session) count(a ask) section {
 			sec.lines = append(sec.lines, byDir(all, a.scope)...)
 		}
 	}
+	// A word that opens a definition in one language is a name in another.
+	const countTests = "count tests"
+	perLanguage := func(goPattern, others, why string) (n, files int) {
+		exts := orExts(a.exts)
+		for _, q := range []query{{pattern: goPattern, exts: []string{"go"}}, {pattern: others, exts: slices.DeleteFunc(slices.Clone(exts), func(e string) bool { return e == "go" })}} {
+			if len(q.exts) == 0 || !slices.Contains(exts, q.exts[0]) {
+				continue
+			}
+			if q.why = why; q.exts[0] == "go" && why == countTests {
+				q.exts, q.glob = nil, "**/*_test.go" // elsewhere a name like a test's is just a name
+			}
+			ts := get(q)
+			o := outs[len(outs)-1]
+			ts = slices.DeleteFunc(ts, func(t tally) bool { return inData(t.path) && !inData(a.scope+"/x") })
+			tn, tf := total(ts, o)
+			n, files = n+tn, files+tf
+		}
+		return n, files
+	}
 	if a.flags["tests"] {
-		ts := get(query{pattern: `^func (Test|Fuzz|Benchmark|Example)[A-Z_]?|^\s*(async )?def test_|^\s*(it|test)\(|^\s*#\[(tokio::)?test`, exts: orExts(a.exts), why: "count tests"})
-		n, files := total(ts, outs[len(outs)-1])
+		n, files := perLanguage(`^func (Test|Fuzz|Benchmark|Example)([A-Z_]\w*)?\(`, `^\s*(async )?def test_|^\s*(it|test)\(|^\s*#\[(tokio::)?test`, countTests)
 		say("%s in %s%s", count(n, lang+"test"), count(files, "file"), where)
 	}
 	if a.flags["functions"] {
-		ts := get(query{pattern: `^func |^\s*(async )?def |^\s*(export )?(async )?function |^\s*(pub(\([a-z]+\))? )?(async )?fn `, exts: orExts(a.exts), why: "count functions"})
-		n, files := total(ts, outs[len(outs)-1])
+		n, files := perLanguage(`^func `, `^\s*(async )?def |^\s*(export )?(async )?function |^\s*(pub(\([a-z]+\))? )?(async )?fn `, "count functions")
 		say("%s in %s%s, methods and tests included", count(n, lang+"function"), count(files, "file"), where)
 	}
 	if a.flags["types"] {
-		ts := get(query{pattern: `^type [A-Za-z]|^\s*(export )?(abstract )?(class|interface|enum) |^\s*(pub )?(struct|enum|trait) `, exts: orExts(a.exts), why: "count types"})
-		n, files := total(ts, outs[len(outs)-1])
+		n, files := perLanguage(`^type [A-Za-z]`, `^\s*(export )?(abstract )?(class|interface|enum) |^\s*(pub )?(struct|enum|trait) `, "count types")
 		say("%s in %s%s", count(n, lang+"type"), count(files, "file"), where)
 	}
 	if a.flags["packages"] {
@@ -305,11 +321,6 @@ func (s *session) count(a ask) section {
 			}
 		}
 		say("%s with %ssource files%s", count(len(dirs), "directory", "directories"), lang, where)
-	}
-	if a.flags["marks"] {
-		ts := get(query{pattern: `(^|//|#|/\*|<!--|--|;|\*)\s*(` + a.subject + `)\b`})
-		n, files := total(ts, outs[len(outs)-1])
-		say("%s comments in %s%s", group(n)+" "+a.subject, count(files, "file"), where)
 	}
 	if stop, is := stopped(outs...); is {
 		return stop

@@ -42,8 +42,16 @@ func (s *session) locate(a ask) section {
 	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
 	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
 	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
+	globs := make([]string, len(main))
+	for i, w := range main {
+		globs[i] = foldCase(w)
+	}
+	named := s.find("**/*"+strings.Join(globs, "*")+"*", a.scope)
 	if sec, stop := stopped(defs, docs, names); stop {
 		return sec
+	}
+	if named.state == waiting {
+		return wait()
 	}
 	type scored struct {
 		hit
@@ -107,6 +115,28 @@ func (s *session) locate(a ask) section {
 	add(defs, 4, true)
 	add(docs, 1.5, false)
 	add(names, 3, false)
+	// A file of just that name, though no line of it says so.
+	var same []string
+	if named.ok() {
+		same = readPaths(named.text)
+	}
+	for _, f := range same {
+		pattern, ok := outlineFor(ext(f))
+		stem := fold(strings.TrimSuffix(path.Base(f), path.Ext(f)))
+		if !ok || len(found[f]) > 0 || inData(f) || isTest(f) || stem != phrase && stem != whole {
+			continue
+		}
+		o := s.search(query{pattern: pattern, path: f, why: "outline " + f})
+		if o.state == waiting {
+			return wait()
+		}
+		for _, h := range readHits(o.text) {
+			if !groupLine().MatchString(h.text) && len(found[f]) < 4 {
+				found[f] = append(found[f], scored{h, 4})
+				total[f] = 4
+			}
+		}
+	}
 	var files []string
 	for f := range found {
 		files = append(files, f)

@@ -42,6 +42,9 @@ func (s *session) outline(a ask) section {
 		out = s.search(query{pattern: pattern, path: target, why: "outline " + target})
 		found = readHits(out.text)
 	}
+	if ext(target) == "" && out.ok() && len(found) == 0 && a.command == "" && !a.flags["exported"] { // a folder without code
+		return s.listFiles(ask{kind: kindList, scope: target, flags: map[string]bool{}})
+	}
 	if out.state == failed { // not a path from the root: look deeper
 		glob := "**/" + target
 		if ext(target) == "" {

@@ -288,6 +288,18 @@ func (s *session) testsOf(a ask) section {
 	}
 	const opener = `^func (Test|Fuzz|Benchmark|Example)|^\s*(async )?def test_|^\s*(it|test|describe)\(`
 	near := strings.Join(globs, "*")
+	if m := testsInside().FindStringSubmatch(a.text); m != nil && len(ws) == 1 {
+		inside := s.search(query{pattern: opener, path: cleanPath(m[1]), exts: sourceExts, why: "list the tests in " + m[1]})
+		if inside.state == waiting {
+			return wait()
+		}
+		if hits := slices.DeleteFunc(readHits(inside.text), func(h hit) bool { return !isTest(h.path) || inData(h.path) || !opensTest(h) }); inside.ok() && len(hits) > 0 {
+			return section{
+				lead:  fmt.Sprintf("%s in %s, in %s", count(len(hits), "test"), m[1], count(distinctFiles(hits), "file")),
+				lines: append(quotes(hits, 80), noted(inside)...),
+			}
+		}
+	}
 	named := s.search(query{pattern: `(^func (Test|Fuzz|Benchmark|Example)|^\s*(async )?def test_|^\s*(it|test|describe)\().*` + strings.Join(quoteAll(parts), ".*"), fold: true, exts: sourceExts, why: "find tests named after " + topic})
 	inFile := s.search(query{pattern: opener, glob: "**/*" + near + "*", why: "find tests in files named after " + topic})
 	inDir := s.search(query{pattern: opener, glob: "**/*" + near + "*/**", why: "find tests in folders named after " + topic})
@@ -298,7 +310,7 @@ func (s *session) testsOf(a ask) section {
 	seen := map[string]bool{}
 	for _, h := range slices.Concat(readHits(inDir.text), readHits(inFile.text), readHits(named.text)) {
 		key := fmt.Sprint(h.path, ":", h.line)
-		if !seen[key] && isTest(h.path) && !inData(h.path) {
+		if !seen[key] && isTest(h.path) && !inData(h.path) && opensTest(h) {
 			seen[key] = true
 			hits = append(hits, h)
 		}
@@ -311,6 +323,15 @@ func (s *session) testsOf(a ask) section {
 		lines: append(quotes(hits, 60), noted(named, inFile, inDir)...),
 	}
 }
+
+var goTest = lazily(`^func (Test|Fuzz|Benchmark|Example)([A-Z_]\w*)?\(`)
+
+// opensTest reports whether a line that looks like a test's first is one in its
+// file's language.
+func opensTest(h hit) bool { return ext(h.path) != "go" || goTest().MatchString(h.text) }
+
+// testsInside asks for what lies in a folder, rather than what is about it.
+var testsInside = lazily(`(?i)\btests?(?: are there)? in(?: the)? ([\w./-]+)(?: package| folder| directory)?$`)
 
 // kindTail is a word that says what a name stands for.
 var kindTail = lazily(`(?i)\s+(?:package|code|tool|module|function|folder)$`)

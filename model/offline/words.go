@@ -91,6 +91,17 @@ func content(text string) []string {
 // stem takes common English endings off, so that "defined", "defines" and
 // "definition" come close enough to meet.
 func stem(w string) string {
+	for {
+		s := shorten(w)
+		if s == w {
+			return w
+		}
+		w = s
+	}
+}
+
+// shorten takes one ending off.
+func shorten(w string) string {
 	for _, e := range []struct{ end, put string }{
 		{"ications", "icat"}, {"ication", "icat"}, {"ations", "at"}, {"ation", "at"}, {"ities", "ity"}, {"ies", "y"},
 		{"ments", "ment"}, {"ing", ""}, {"ers", ""}, {"er", ""}, {"ors", "or"}, {"ed", ""}, {"es", ""}, {"s", ""},
