@@ -90,15 +90,26 @@ wrong with definition files. Notes without consequences are shown with -v.`,
 
 func listAgents(h *host.Host) (*agentList, error) {
 	list := &agentList{Agents: []listedAgent{}, Diagnostics: []agents.Diagnostic{}}
-	for _, d := range h.Registry().All() {
-		e, err := h.Explain(d.Name)
-		if err != nil {
-			return nil, err
+	compiled := map[string]*synapse.Spec{}
+	specs := h.Graph().Specs
+	for i := range specs {
+		if s := &specs[i]; s.ID != h.Graph().Entry && compiled[s.Agent] == nil {
+			compiled[s.Agent] = s
 		}
+	}
+	for _, d := range h.Registry().All() {
 		l := listedAgent{
 			Name: d.Name, Description: d.Description, Mode: d.Mode, Ownership: d.Ownership, Enabled: !d.Disabled,
-			Layer: d.Layer, Origin: d.Origin, Path: d.Pos.File, Model: e.Model.Value, Effort: e.Effort.Value,
-			Shadows: []string{},
+			Layer: d.Layer, Origin: d.Origin, Path: d.Pos.File, Shadows: []string{},
+		}
+		if s := compiled[d.Name]; s != nil {
+			l.Model, l.Effort = s.Model.String(), string(s.Effort)
+		} else { // one that nobody can delegate to: what it would run with
+			e, err := h.Explain(d.Name)
+			if err != nil {
+				return nil, err
+			}
+			l.Model, l.Effort = e.Model.Value, e.Effort.Value
 		}
 		l.Shadows = append(l.Shadows, h.Registry().Shadows(d.Name)...)
 		list.Agents = append(list.Agents, l)
