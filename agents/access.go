@@ -119,6 +119,9 @@ func universe(defs ...*Definition) []string {
 	return list
 }
 
+// bare takes what a pattern has beyond plain text off.
+var bare = strings.NewReplacer("?", "x", `\`, "")
+
 // samples returns subjects that tell rules apart: for each pattern some that
 // fit it and some that barely don't, and a few that are just there.
 func samples(kind policy.SubjectKind, defs ...*Definition) []string {
@@ -147,14 +150,17 @@ func samples(kind policy.SubjectKind, defs ...*Definition) []string {
 	for _, d := range defs {
 		for _, r := range d.Permissions {
 			p := r.Pattern
+			if p == "*" || !policy.IsGlob(r.Tool) && subjectKind(policy.Canonical(r.Tool, nil)) != kind {
+				continue
+			}
 			for _, star := range []string{"", "x", "x/y", "x y"} {
 				s := strings.ReplaceAll(strings.ReplaceAll(p, "**", star), "*", star)
-				add(strings.NewReplacer("?", "x", `\`, "").Replace(s))
+				add(bare.Replace(s))
 			}
 			add(strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(p, "*"), "*"), " /"))
 			add("x" + p)
 		}
-		if len(list) > 400 {
+		if len(list) > 150 {
 			break
 		}
 	}
@@ -164,8 +170,13 @@ func samples(kind policy.SubjectKind, defs ...*Definition) []string {
 // compareAccess says in which ways got lets an agent do more than want does,
 // and in which less.
 func compareAccess(got, want *Definition) (more, less []string) {
+	subjects := map[policy.SubjectKind][]string{}
 	for _, tool := range universe(got, want) {
-		for _, s := range samples(subjectKind(tool), got, want) {
+		kind := subjectKind(tool)
+		if subjects[kind] == nil {
+			subjects[kind] = samples(kind, got, want)
+		}
+		for _, s := range subjects[kind] {
 			a, b := got.judges(tool, s), want.judges(tool, s)
 			if a == b {
 				continue

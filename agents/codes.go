@@ -11,9 +11,14 @@ const (
 	CodeBadValue        = "bad-value"
 	CodeBodyTwice       = "body-twice"
 	CodeConvertedValue  = "converted-value"
+	CodeDenialUnneeded  = "denial-unneeded"
+	CodeDescCollision   = "description-collision"
+	CodeDescCost        = "description-cost"
+	CodeDescVague       = "description-vague"
 	CodeDocFile         = "doc-file"
 	CodeDuplicateField  = "duplicate-field"
 	CodeDuplicateName   = "duplicate-name"
+	CodeElsewhere       = "elsewhere"
 	CodeEncoding        = "encoding"
 	CodeFrontmatterOpen = "frontmatter-open"
 	CodeFrontmatterTree = "frontmatter-complex"
@@ -39,11 +44,13 @@ const (
 	CodeNotWidened      = "not-widened"
 	CodeOutsideRoot     = "outside-root"
 	CodeProductAgent    = "product-agent"
+	CodeRuleOverridden  = "rule-overridden"
 	CodeShadowLost      = "shadow-lost"
 	CodeStricter        = "stricter"
 	CodeSymlinkLoop     = "symlink-loop"
 	CodeTOMLSyntax      = "toml-syntax"
 	CodeTooLarge        = "too-large"
+	CodeToolUnknown     = "tool-unknown"
 	CodeToolsMap        = "tools-map"
 	CodeToolsShape      = "tools-shape"
 	CodeUnknownField    = "unknown-field"
@@ -67,9 +74,14 @@ var codeTable = []CodeInfo{
 	{CodeBadValue, Warn, "A field that restricts nothing has a value that can't be read. The field is dropped."},
 	{CodeBodyTwice, Warn, "A Markdown file has both a body and the field system_prompt. The body is used."},
 	{CodeConvertedValue, Warn, "A value has another type or letter case than its field and was converted."},
+	{CodeDenialUnneeded, Warn, "disallowed_tools names a tool that tools does not list, so that denying it changes nothing."},
+	{CodeDescCollision, Warn, "Two agents have nearly the same description, so that which of them is called is left to chance."},
+	{CodeDescCost, Warn, "A description, or all of them together, take much of every prompt."},
+	{CodeDescVague, Warn, "A description hardly says more than the name, so that nobody knows when to call the agent."},
 	{CodeDocFile, Info, "README, CHANGELOG and the like, without frontmatter: passed over as documentation."},
 	{CodeDuplicateField, Warn, "A field is set twice. The first one counts, a field's own name before its other spellings; denials add up. Two different permission maps are an error."},
 	{CodeDuplicateName, Warn, "Two definitions of one layer have the same name. The first in byte order of the path counts."},
+	{CodeElsewhere, Info, "Another product would refuse the file, or run its agent with all tools."},
 	{CodeEncoding, Warn, "The file is UTF-16, or holds bytes that are not UTF-8, NUL characters or lone carriage returns. They were decoded or replaced."},
 	{CodeFrontmatterOpen, Warn, "The frontmatter does not end in a line “---”. Its end was taken to be the last line that sets a known field. An error when a restricting field stands further down."},
 	{CodeFrontmatterTree, Error, "The frontmatter has too many values or is nested too deeply to be read with little memory."},
@@ -95,11 +107,13 @@ var codeTable = []CodeInfo{
 	{CodeNotSaid, Warn, "The format that a definition is converted to can't say something that restricts nothing. It is left out."},
 	{CodeOutsideRoot, Error, "A symlink leads out of the directory that is being read, and is not followed."},
 	{CodeProductAgent, Info, "An entry that only sets up an agent which is part of another product: passed over."},
+	{CodeRuleOverridden, Warn, "A permission rule never decides, as a later one is about all of its calls."},
 	{CodeShadowLost, Warn, "A file that could not be loaded has the name of an agent of a lower layer, which now answers to that name."},
 	{CodeStricter, Warn, "A restriction of another product can't be said here as it is there. The agent gets less than it would have there, never more."},
 	{CodeSymlinkLoop, Error, "A symlink leads back to itself or to a directory that is being read."},
 	{CodeTOMLSyntax, Error, "The file is not valid TOML."},
 	{CodeTooLarge, Error, "The file is larger than 1 MiB."},
+	{CodeToolUnknown, Warn, "A name means no tool here, and none that the file's own product has."},
 	{CodeToolsMap, Warn, "tools is a map of names to true or false. The true ones are read as the list, the false ones as denials."},
 	{CodeToolsShape, Warn, "tools has a shape that the format does not have, but whose meaning is clear."},
 	{CodeUnknownField, Warn, "The key is not a field of a definition. Its value is kept and has no effect."},

@@ -190,7 +190,7 @@ func describe(d *agents.Definition) string {
 func TestConvertNeverWidens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	written, refused, silent := map[string]int{}, map[string]int{}, map[string]int{}
-	for range 120 {
+	for range 300 {
 		d := anyDefinition(r)
 		for _, target := range agents.ConvertTargets() {
 			data, name, diags, err := agents.Convert(d, target, agents.ConvertOptions{})

@@ -194,14 +194,12 @@ func (c *converter) readOnly() {
 		locked.Permissions = tightenRules(locked.Permissions, t, policy.Deny, 0)
 	}
 	same := func(o *Definition) bool {
-		for _, tool := range universe(d, o) {
-			for _, s := range samples(subjectKind(tool), d) {
-				if tool != "task" && stricter(d.judges(tool, s), o.judges(tool, s)) {
-					return false
-				}
-			}
-		}
-		return true
+		o.CanSpawn = d.CanSpawn
+		more, _ := compareAccess(&Definition{
+			Tools: o.Tools, Permissions: o.Permissions, CanSpawn: o.CanSpawn,
+			Mode: d.Mode, MaxTurns: d.MaxTurns, Limits: d.Limits, Disabled: d.Disabled, Ownership: d.Ownership,
+		}, d)
+		return len(more) == 0
 	}
 	switch {
 	case same(full):
@@ -400,6 +398,12 @@ func wildcards(pattern string) (list []string, exact bool) {
 	wide = strings.NewReplacer("**", "*", "?", "*", `\`, "*").Replace(wide)
 	for strings.Contains(wide, "**") {
 		wide = strings.ReplaceAll(wide, "**", "*")
+	}
+	for strings.Count(wide, "*") > maxStars && strings.Contains(wide, "*/*") {
+		wide = strings.Replace(wide, "*/*", "*", 1)
+	}
+	if parts := strings.SplitAfterN(wide, "*", maxStars+1); len(parts) > maxStars && strings.Contains(parts[maxStars], "*") {
+		wide = strings.Join(parts[:maxStars], "")
 	}
 	if base, ok := strings.CutSuffix(p, "/**"); ok {
 		more, _ := wildcards(base)

@@ -1,10 +1,12 @@
 package agents_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/synapse-agents/synapse/agents"
+	"github.com/synapse-agents/synapse/policy"
 )
 
 // corpusRow is a line of expected.tsv.
@@ -53,6 +56,15 @@ func description60(s string) string {
 }
 
 func toolsColumn(d *agents.Definition, row corpusRow) string {
+	if strings.HasPrefix(row.tools, "map:") && d.Origin == "opencode" {
+		// To opencode a map takes away and grants nothing: what it denies is in
+		// the rules.
+		denies := slices.ContainsFunc(d.Permissions, func(r policy.Rule) bool { return r.Action == policy.Deny })
+		if d.ListedTools() == nil && (denies || strings.HasSuffix(row.tools, "-0")) {
+			return row.tools
+		}
+		return fmt.Sprintf("%q with %v", d.ListedTools(), d.Permissions)
+	}
 	if strings.HasPrefix(row.tools, "map:") {
 		return fmt.Sprintf("map:+%d-%d", len(d.ListedTools()), len(d.DisallowedTools))
 	}
@@ -62,27 +74,48 @@ func toolsColumn(d *agents.Definition, row corpusRow) string {
 	return fmt.Sprint(len(d.ListedTools()))
 }
 
-// TestCorpus reads every Markdown file of the corpus and compares with
-// expected.tsv, rows that depend on a choice included: the choices hold here.
+// originOf is the product whose file a file of the corpus is: that of the place
+// it lies in, and for the TOML files that were taken out of theirs the one that
+// has such files.
+func originOf(file string) string {
+	if origin := agents.ProductOf(file); origin != "" || !strings.EqualFold(filepath.Ext(file), ".toml") {
+		return origin
+	}
+	return "codex"
+}
+
+// share counts what one reader made of its files.
+type share struct{ Files, Loads, Clean, Refused int }
+
+// TestCorpus reads every file of the corpus with its own product's reader, and
+// compares with expected.tsv, rows that depend on a choice included: the
+// choices hold here. What share of the files loads is kept in a golden file,
+// from which the documentation is made.
 func TestCorpus(t *testing.T) {
 	dir, rows := readCorpus(t)
-	hard, choice, left := 0, 0, map[string]int{}
+	hard, choice := 0, 0
+	shares := map[string]*share{}
 	for _, row := range rows {
-		if ext := strings.ToLower(filepath.Ext(row.path)); ext != ".md" {
-			left[ext]++
-			continue
-		}
 		if row.policy == "" {
 			hard++
 		} else {
 			choice++
 		}
+		origin := originOf(row.path)
+		key := origin
+		if key == "" {
+			key = "no product's place"
+		}
+		if shares[key] == nil {
+			shares[key] = &share{}
+		}
+		count := shares[key]
 		t.Run(row.path, func(t *testing.T) {
 			file := filepath.Join(dir, row.path)
 			if target, ok := symlinkText(t, file); ok {
 				file = relink(t, dir, row.path, target)
 			}
-			layer := agents.LoadFile(file, agents.LayerProject, agents.LoadOptions{StemName: true})
+			layer := agents.LoadFile(file, agents.LayerProject, agents.LoadOptions{StemName: true, Origin: origin})
 			if n := len(layer.Defs); n > 1 {
 				t.Fatalf("%d definitions in one file", n)
 			}
@@ -100,6 +133,16 @@ func TestCorpus(t *testing.T) {
 			}
 			if d != nil && offered == agents.HasErrors(layer.Diagnostics) {
 				t.Errorf("offered is %t, with %v", offered, layer.Diagnostics)
+			}
+			count.Files++
+			switch {
+			case !offered:
+				count.Refused++
+			case warned:
+				count.Loads++
+			default:
+				count.Loads++
+				count.Clean++
 			}
 			switch row.loads {
 			case "yes":
@@ -132,11 +175,116 @@ func TestCorpus(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("name, description, tools, model (-want +got):\n%s\n%v", diff, layer.Diagnostics)
 			}
+			if data, err := os.ReadFile(file); err == nil {
+				checkFix(t, file, data, origin)
+				agents.LintFile(file, data, origin)
+			}
+			checkConversions(t, d)
 		})
 	}
-	t.Logf("%d rows without and %d rows with a choice checked; left to the readers of other formats: %v", hard, choice, left)
-	if hard < 200 || choice < 40 {
+	t.Logf("%d rows without and %d rows with a choice checked", hard, choice)
+	if hard < 300 || choice < 60 {
 		t.Errorf("only %d and %d rows were checked: is this the corpus?", hard, choice)
+	}
+	var b strings.Builder
+	for _, name := range append(agents.ProductNames(), "no product's place") {
+		if s := shares[name]; s != nil {
+			fmt.Fprintf(&b, "%s\t%d\t%d\t%d\t%d\n", name, s.Files, s.Loads, s.Clean, s.Refused)
+		}
+	}
+	golden(t, "corpus-share.golden", b.String())
+}
+
+// checkConversions: no conversion of a definition widens it.
+func checkConversions(t *testing.T, d *agents.Definition) {
+	t.Helper()
+	for _, target := range agents.ConvertTargets() {
+		data, name, _, err := agents.Convert(d, target, agents.ConvertOptions{})
+		var wide *agents.WideningError
+		if errors.As(err, &wide) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("convert to %s: %v", target, err)
+			continue
+		}
+		back, diags := agents.Parse(name, data, agents.ParseOptions{Origin: target})
+		if back == nil || back.Broken {
+			t.Errorf("convert to %s: does not load: %v", target, diags)
+			continue
+		}
+		if w := widened(back, d); len(w) > 0 {
+			t.Errorf("convert to %s: %v", target, w)
+		}
+	}
+}
+
+// TestCorpusJSON reads the JSON files of the corpus: all that are agents are
+// found, and nothing else is taken for one.
+func TestCorpusJSON(t *testing.T) {
+	dir, _ := readCorpus(t)
+	data, err := os.ReadFile(filepath.Join(dir, "expected_json.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		cols := strings.Split(line, "\t")
+		if i == 0 || len(cols) < 5 {
+			continue
+		}
+		rows++
+		t.Run(cols[0], func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(dir, cols[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			origin := agents.ProductOf(cols[0])
+			if cols[1] != "opencode-config" {
+				origin = ""
+			}
+			defs, diags := agents.ParseJSON(cols[0], text, agents.ParseOptions{
+				StemName: true, Origin: origin,
+				ReadFile: func(string) ([]byte, error) { return []byte("The prompt, which the corpus does not have."), nil },
+			})
+			prompts, passed := 0, 0
+			var names []string
+			for _, d := range defs {
+				names = append(names, d.Name)
+				if d.Prompt != "" {
+					prompts++
+				}
+				if d.Broken == (d.Prompt != "" && d.Description != "") {
+					t.Errorf("%s: broken is %t: %v", d.Name, d.Broken, diags)
+				}
+			}
+			for _, d := range diags {
+				if d.Code == agents.CodeProductAgent {
+					passed++
+				}
+			}
+			switch cols[1] {
+			case "not-agents", "plugin-manifest(paths)", "index-not-definitions":
+				if len(defs) > 0 || !agents.HasErrors(diags) {
+					t.Errorf("is taken for agents: %q, %v", names, diags)
+				}
+				return
+			}
+			if got := fmt.Sprint(len(defs) + passed); got != cols[2] {
+				t.Errorf("%s agents, want %s: %v", got, cols[2], diags)
+			}
+			if got := fmt.Sprint(prompts); got != cols[3] {
+				t.Errorf("%s have a prompt, want %s", got, cols[3])
+			}
+			for _, name := range strings.Split(cols[4], " | ") {
+				if name != "" && !slices.Contains(names, name) && passed == 0 {
+					t.Errorf("no agent %q among %q", name, names)
+				}
+			}
+		})
+	}
+	if rows < 11 {
+		t.Errorf("only %d rows", rows)
 	}
 }
 
