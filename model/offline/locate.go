@@ -38,16 +38,15 @@ func (s *session) locate(a ask) section {
 	for i, w := range main {
 		stems[i] = eitherSpelling(stem(w))
 	}
-	alt := strings.Join(stems, "|")
-	defs := s.search(query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
-	docs := s.search(query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\b(` + alt + `)`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
-	names := s.search(query{pattern: `["'` + "`" + `](` + strings.Join(quoteAll(main), "|") + `)["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
+	defs, outDefs := s.searchAny(stems, query{pattern: `^\s*` + modifiers + opener + ` +([A-Za-z_(*$].*)?TEXT`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find definitions named after " + strings.Join(main, ", ")})
+	docs, outDocs := s.searchAny(stems, query{pattern: `^\s*(//|#|/?\*+|""")[^:]*\bTEXT`, path: a.scope, exts: orExts(a.exts), fold: true, why: "find comments about " + strings.Join(main, ", ")})
+	names, outNames := s.searchAny(quoteAll(main), query{pattern: `["'` + "`" + `]TEXT["'` + "`" + `]`, path: a.scope, exts: orExts(a.exts), why: "find names in quotes"})
 	globs := make([]string, len(main))
 	for i, w := range main {
 		globs[i] = foldCase(w)
 	}
 	named := s.find("**/*"+strings.Join(globs, "*")+"*", a.scope)
-	if sec, stop := stopped(defs, docs, names); stop {
+	if sec, stop := stopped(outDefs, outDocs, outNames); stop {
 		return sec
 	}
 	if named.state == waiting {
@@ -60,8 +59,8 @@ func (s *session) locate(a ask) section {
 	whole, phrase := strings.Join(main, ""), fold(joinHyphens(a.subject))
 	found := map[string][]scored{}
 	total := map[string]float64{}
-	add := func(out outcome, base float64, nameOnly bool) {
-		for _, h := range readHits(out.text) {
+	add := func(hits []hit, base float64, nameOnly bool) {
+		for _, h := range hits {
 			text := h.text
 			if nameOnly {
 				text = definedName(h.text)

@@ -60,6 +60,33 @@ func (s *session) search(q query) outcome {
 	return s.use(roleSearch, w.clean(), q.why)
 }
 
+// searchAny looks for any of several texts, in the place of TEXT in the query's
+// pattern. A few are looked for one by one: a tool finds one text much faster
+// than one of two, and each has a limit of its own.
+func (s *session) searchAny(texts []string, q query) (hits []hit, out outcome) {
+	const few = 4
+	if len(texts) > few {
+		texts = []string{strings.Join(texts, "|")}
+	}
+	seen := map[string]bool{}
+	pattern := q.pattern
+	out.state = ready
+	for _, t := range texts {
+		q.pattern = strings.ReplaceAll(pattern, "TEXT", "("+t+")")
+		o := s.search(q)
+		if !o.ok() && out.state != waiting {
+			out = o
+		}
+		for _, h := range readHits(o.text) {
+			if key := fmt.Sprintf("%s:%d", h.path, h.line); o.ok() && !seen[key] {
+				seen[key] = true
+				hits = append(hits, h)
+			}
+		}
+	}
+	return hits, out
+}
+
 // clean leaves empty values out.
 func (w want) clean() want {
 	for k, v := range w {

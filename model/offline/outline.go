@@ -159,8 +159,9 @@ func hidden(l string) bool {
 // that are rare enough to be listed.
 func (s *session) everywhere(a ask) section {
 	pattern, ok := map[string]string{
-		"interface": `^type +\w+(\[[^]]*\])? +interface\b|^\s*(export )?interface +\w|^\s*(pub(\([a-z]+\))? )?trait +\w`,
-		"struct":    `^type +\w+(\[[^]]*\])? +struct\b|^\s*(pub(\([a-z]+\))? )?struct +\w`,
+		"interface": `^(type +\w+(\[[^]]*\])? +|\s*(export )?)interface\b`,
+		"trait":     `^\s*(pub(\([a-z]+\))? )?trait +\w`,
+		"struct":    `^(type +\w+(\[[^]]*\])? +|\s*(pub(\([a-z]+\))? )?)struct\b`,
 		"class":     `^\s*(export )?(abstract )?class +\w`,
 		"target":    `^[A-Za-z][\w.-]*:($|[^=])`,
 	}[a.command]

@@ -41,14 +41,13 @@ func (s *session) passages(a ask) section {
 	for i, st := range stems {
 		parts[i] = eitherSpelling(st)
 	}
-	alt := `(` + strings.Join(parts, "|") + `)`
-	prose := s.search(query{pattern: alt, path: a.scope, exts: []string{"md", "txt", "rst"}, fold: true, why: "what the documents say on " + strings.Join(stems, ", ")})
-	code := s.search(query{pattern: `^\s*(//|#|/?\*+|"""|` + opener + ` ).*` + alt, path: a.scope, exts: sourceExts, fold: true, why: "what comments say on " + strings.Join(stems, ", ")})
-	if sec, stop := stopped(prose, code); stop {
+	prose, outProse := s.searchAny(parts, query{pattern: `TEXT`, path: a.scope, exts: []string{"md", "txt", "rst"}, fold: true, why: "what the documents say on " + strings.Join(stems, ", ")})
+	code, outCode := s.searchAny(parts, query{pattern: `^\s*(//|#|/?\*+|"""|` + opener + ` ).*TEXT`, path: a.scope, exts: sourceExts, fold: true, why: "what comments say on " + strings.Join(stems, ", ")})
+	if sec, stop := stopped(outProse, outCode); stop {
 		return sec
 	}
-	docs, pending := s.docsAbout(readHits(prose.text), stems)
-	comments, more := s.commentsAbout(readHits(code.text), stems)
+	docs, pending := s.docsAbout(prose, stems)
+	comments, more := s.commentsAbout(code, stems)
 	if pending || more {
 		return wait()
 	}
