@@ -311,57 +311,81 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends whatever a model and a tool may have said before: the body
-// must be JSON, and every call in it must carry JSON.
+// FuzzRequest sends whatever a model and a tool may have said before: on every
+// wire the body must be JSON that holds one call, whose arguments are an object.
 func FuzzRequest(f *testing.F) {
 	f.Add("system", "text", "a", "x", `{"n":1}`, "result", true)
 	f.Add("", "", "", "", "", "", false)
 	f.Add("\xff", "\x00", "\"", "\\", `{"n":`, "\u2028", true)
+	f.Add("s", "t", "functions.read:0", "x", "{}\n{}", " ", false)
 	f.Fuzz(func(t *testing.T, system, said, id, name, args, result string, isError bool) {
-		var sent []byte
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			var err error
-			if sent, err = io.ReadAll(r.Body); err != nil {
-				t.Error(err)
-			}
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(okStream)), Request: r}, nil
-		})}
-		m, err := remote.New(remote.Config{Provider: "openaicompat", BaseURL: "http://127.0.0.1:9/v1", HTTPClient: client})
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := &synapse.Request{Model: "m", System: system, Messages: []synapse.Message{
-			synapse.UserText(said),
-			{Role: synapse.RoleAssistant, Parts: []synapse.Part{thought(said), textPart(said), callPart(id, name, args)}},
-			{Role: synapse.RoleTool, Parts: []synapse.Part{{Kind: synapse.PartResult, Result: &synapse.ToolResult{CallID: id, Name: name, Text: result, IsError: isError}}}},
-		}}
-		if _, err := synapse.Collect(m.Generate(t.Context(), req), nil); err != nil {
-			t.Fatal(err)
-		}
-		var body struct {
-			Messages []struct {
-				Calls []struct {
-					Function struct {
-						Arguments string `json:"arguments"`
-					} `json:"function"`
-				} `json:"tool_calls"`
-			} `json:"messages"`
-		}
-		if err := json.Unmarshal(sent, &body); err != nil {
-			t.Fatalf("body is no JSON: %v\n%s", err, sent)
-		}
-		calls := 0
-		for _, m := range body.Messages {
-			for _, c := range m.Calls {
-				calls++
-				var object map[string]any
-				if err := json.Unmarshal([]byte(c.Function.Arguments), &object); err != nil || object == nil {
-					t.Errorf("arguments %q: want a JSON object", c.Function.Arguments)
+		for _, wire := range []remote.Wire{remote.WireChat, remote.WireResponses, remote.WireAnthropic, remote.WireGemini} {
+			var sent []byte
+			cfg := configFor(wire)
+			cfg.HTTPClient = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				var err error
+				if sent, err = io.ReadAll(r.Body); err != nil {
+					t.Error(err)
 				}
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(okFor(wire).body)), Request: r}, nil
+			})}
+			m, err := remote.New(cfg)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if calls != 1 {
-			t.Errorf("%d calls on the wire, want one", calls)
+			req := &synapse.Request{Model: "m", System: system, Messages: []synapse.Message{
+				synapse.UserText(said),
+				{Role: synapse.RoleAssistant, Parts: []synapse.Part{thought(said), textPart(said), callPart(id, name, args)}},
+				{Role: synapse.RoleTool, Parts: []synapse.Part{{Kind: synapse.PartResult, Result: &synapse.ToolResult{CallID: id, Name: name, Text: result, IsError: isError}}}},
+			}}
+			if _, err := synapse.Collect(m.Generate(t.Context(), req), nil); err != nil {
+				t.Fatal(err)
+			}
+			var body any
+			if err := json.Unmarshal(sent, &body); err != nil {
+				t.Fatalf("%s: body is no JSON: %v\n%s", wire, err, sent)
+			}
+			calls := 0
+			each(body, func(m map[string]any) {
+				var object any
+				switch {
+				case wire == remote.WireChat && m["function"] != nil:
+					object = obj(m, "function")["arguments"]
+				case wire == remote.WireResponses && m["type"] == "function_call":
+					object = m["arguments"]
+				case wire == remote.WireAnthropic && m["type"] == "tool_use":
+					object = m["input"]
+				case wire == remote.WireGemini && m["functionCall"] != nil:
+					object = obj(m, "functionCall")["args"]
+				default:
+					return
+				}
+				calls++
+				if text, ok := object.(string); ok && json.Unmarshal([]byte(text), &object) != nil {
+					object = nil
+				}
+				if _, ok := object.(map[string]any); !ok {
+					t.Errorf("%s: arguments %v: want a JSON object", wire, object)
+				}
+			})
+			if calls != 1 {
+				t.Errorf("%s: %d calls on the wire, want one: %s", wire, calls, sent)
+			}
 		}
 	})
+}
+
+// each calls f with every object there is.
+func each(v any, f func(map[string]any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			each(e, f)
+		}
+	case map[string]any:
+		f(v)
+		for _, e := range v {
+			each(e, f)
+		}
+	}
 }
