@@ -114,12 +114,17 @@ func (h *Host) openTools(set *settings.Settings) error {
 	if state := set.StateDir(); state != "" && !h.opt.Inspect {
 		receipts = filepath.Join(state, "receipts")
 	}
+	search, problem := webSearch(set)
+	if problem != "" {
+		h.warnings = append(h.warnings, problem)
+	}
 	w, err := tool.Open(h.opt.Workspace, tool.Options{
-		Mounts:   map[string]string{resultsMount: h.results},
-		Environ:  h.opt.Environ,
-		HideEnv:  hiddenEnv(set),
-		Skills:   skills,
-		Receipts: receipts,
+		Mounts:    map[string]string{resultsMount: h.results},
+		Environ:   h.opt.Environ,
+		HideEnv:   hiddenEnv(set),
+		Skills:    skills,
+		Receipts:  receipts,
+		WebSearch: search,
 	})
 	if err != nil {
 		return configErrorf("%w", err)
@@ -128,6 +133,32 @@ func (h *Host) openTools(set *settings.Settings) error {
 	h.closers = append(h.closers, w)
 	h.tools = append(w.Tools(), h.opt.Tools...)
 	return nil
+}
+
+// webSearch returns the search service that the settings name. One that lacks
+// what it needs is not offered, and problem says so.
+func webSearch(set *settings.Settings) (search tool.WebSearch, problem string) {
+	search = tool.WebSearch{Kind: tool.WebSearchKind(set.WebSearch.Kind.V), Endpoint: set.WebSearch.Endpoint.V}
+	if search.Kind == "" && search.Endpoint != "" {
+		search.Kind = tool.WebSearchSearXNG // the one that people run themselves
+	}
+	name := set.WebSearch.APIKeyEnv.V
+	if key, ok := set.Secrets.Get(name); ok && name != "" {
+		search.APIKey = key.Reveal()
+	}
+	switch {
+	case search.Kind == "":
+	case search.Kind == tool.WebSearchSearXNG && search.Endpoint == "":
+		problem = "web_search is not offered: searxng needs web_search.endpoint"
+	case search.Kind != tool.WebSearchSearXNG && search.APIKey == "" && name == "":
+		problem = fmt.Sprintf("web_search is not offered: %s needs web_search.api_key_env, the name of the variable that holds its key", search.Kind)
+	case search.Kind != tool.WebSearchSearXNG && search.APIKey == "":
+		problem = fmt.Sprintf("web_search is not offered: %s needs a key, and %s is not set", search.Kind, name)
+	}
+	if problem != "" {
+		return tool.WebSearch{}, problem
+	}
+	return search, ""
 }
 
 // hiddenEnv names the variables that commands don't see: a tool call must not
@@ -143,6 +174,9 @@ func hiddenEnv(set *settings.Settings) []string {
 		if p.V.APIKeyEnv != "" {
 			hide = append(hide, p.V.APIKeyEnv)
 		}
+	}
+	if name := set.WebSearch.APIKeyEnv.V; name != "" {
+		hide = append(hide, name)
 	}
 	return hide
 }
