@@ -78,15 +78,10 @@ type Reply struct {
 // goes to each as well, unless that is nil. A stream that ends without
 // [DeltaEnd] is a [ProviderError] of kind [ErrorStream].
 func Collect(deltas iter.Seq2[*Delta, error], each func(*Delta)) (*Reply, error) {
-	c := &collector{Reply: Reply{Message: Message{Role: RoleAssistant}}}
-	for d, err := range deltas {
-		if err != nil {
-			return nil, err
-		}
-		if each != nil {
-			each(d)
-		}
-		c.add(d)
+	c := &collector{Reply: Reply{Message: Message{Role: RoleAssistant}}, each: each}
+	deltas(c.next) // a range over it would cost four allocations more a reply
+	if c.err != nil {
+		return nil, c.err
 	}
 	if !c.ended {
 		return nil, &ProviderError{Kind: ErrorStream, Message: "the stream ended before the reply did"}
@@ -103,6 +98,23 @@ type collector struct {
 	first string   // its first piece, which often is the only one
 	more  strings.Builder
 	ended bool
+	err   error
+	each  func(*Delta)
+}
+
+// next takes the next delta of the stream, or the error that ends it.
+func (c *collector) next(d *Delta, err error) bool {
+	if err != nil {
+		c.err = err
+	}
+	if c.err != nil {
+		return false
+	}
+	if c.each != nil {
+		c.each(d)
+	}
+	c.add(d)
+	return true
 }
 
 func (c *collector) add(d *Delta) {

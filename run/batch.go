@@ -20,6 +20,7 @@ const maxResult = 256 << 10
 type step struct {
 	call    *synapse.ToolCall
 	key     string
+	in      ToolInput // for the tool
 	v       verdict
 	asked   Future // the user's answer, while it is awaited
 	future  Future
@@ -34,16 +35,19 @@ type step struct {
 // allows that, one after the other otherwise. The results join the conversation
 // in the order of the calls.
 func (l *loop) batch(calls []*synapse.ToolCall, stop synapse.StopReason) error {
-	steps := make([]*step, len(calls))
+	steps := make([]step, len(calls))
 	parallel := true
 	for i, call := range calls {
-		steps[i] = &step{call: call, key: l.at + "/tool/" + strconv.Itoa(i+1)}
+		s := &steps[i]
+		s.call = call
+		s.in.Call.Key = l.in.Run + "/" + l.at + "/tool/" + strconv.Itoa(i+1)
+		s.key = s.in.Call.Key[len(l.in.Run)+1:]
 		parallel = parallel && l.parallel(call.Name)
 	}
 	var err error
 	if parallel {
-		for _, s := range steps {
-			if err = l.begin(s, stop); err != nil {
+		for i := range steps {
+			if err = l.begin(&steps[i], stop); err != nil {
 				break
 			}
 		}
@@ -52,7 +56,7 @@ func (l *loop) batch(calls []*synapse.ToolCall, stop synapse.StopReason) error {
 		}
 	} else {
 		for i := range steps {
-			if err = l.begin(steps[i], stop); err != nil {
+			if err = l.begin(&steps[i], stop); err != nil {
 				break
 			}
 			if err = l.collect(steps[i : i+1]); err != nil {
@@ -69,8 +73,9 @@ func (l *loop) batch(calls []*synapse.ToolCall, stop synapse.StopReason) error {
 
 // abandon gives every call without a result one, when the run ends in the middle
 // of a batch: the history stays whole, and what was started is stopped.
-func (l *loop) abandon(steps []*step) {
-	for _, s := range steps {
+func (l *loop) abandon(steps []step) {
+	for i := range steps {
+		s := &steps[i]
 		if s.result != nil {
 			continue
 		}
@@ -82,7 +87,8 @@ func (l *loop) abandon(steps []*step) {
 			s.future.Cancel()
 		}
 	}
-	for _, s := range steps {
+	for i := range steps {
+		s := &steps[i]
 		if s.result != nil {
 			continue
 		}
@@ -95,20 +101,20 @@ func (l *loop) abandon(steps []*step) {
 }
 
 // record adds the results to the conversation.
-func (l *loop) record(steps []*step) {
+func (l *loop) record(steps []step) {
 	parts := make([]synapse.Part, len(steps))
-	for i, s := range steps {
-		parts[i] = synapse.Part{Kind: synapse.PartResult, Result: s.result}
+	for i := range steps {
+		parts[i] = synapse.Part{Kind: synapse.PartResult, Result: steps[i].result}
 	}
 	l.st.Messages = append(l.st.Messages, synapse.Message{Role: synapse.RoleTool, Parts: parts})
 }
 
 // refuseAll answers calls that were made though no tool was offered.
 func (l *loop) refuseAll(calls []*synapse.ToolCall) {
-	steps := make([]*step, len(calls))
+	steps := make([]step, len(calls))
 	for i, call := range calls {
-		steps[i] = &step{call: call}
-		l.refuse(steps[i], "permission denied: "+call.Name+": no tools are available in this turn; do not retry", "no tools in this turn")
+		steps[i].call = call
+		l.refuse(&steps[i], "permission denied: "+call.Name+": no tools are available in this turn; do not retry", "no tools in this turn")
 	}
 	l.record(steps)
 }
@@ -139,7 +145,7 @@ func (l *loop) begin(s *step, stop synapse.StopReason) error {
 		return nil
 	case s.v.ask != nil:
 		l.rt.Emit(&synapse.ApprovalAsked{Ask: *s.v.ask})
-		s.asked = l.rt.Call(s.key+"/ask", HandlerAsk, *s.v.ask, l.options(synapse.EffectRead))
+		s.asked = l.rt.Call(s.key+"/ask", HandlerAsk, s.v.ask, l.options(synapse.EffectRead))
 		return nil
 	}
 	return l.start(s)
@@ -155,21 +161,19 @@ func (l *loop) start(s *step) error {
 	l.toolCalls++
 	effect := t.Effect()
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: effect})
-	s.future = l.rt.Call(s.key, HandlerTool, ToolInput{
-		Name: t.Name,
-		Call: synapse.Invocation{CallID: s.call.ID, Key: l.in.Run + "/" + s.key, Args: s.v.args, Permits: l.permits(t, s.v.asks)},
-	}, l.options(effect))
+	s.in.Name = t.Name
+	s.in.Call.CallID, s.in.Call.Args, s.in.Call.Permits = s.call.ID, s.v.args, l.permits(t, s.v.asks)
+	s.future = l.rt.Call(s.key, HandlerTool, &s.in, l.options(effect))
 	return nil
 }
 
 // collect waits for the steps as they become ready. Answers start calls, and
 // calls that are done get their results.
-func (l *loop) collect(steps []*step) error {
-	open := make([]*step, 0, len(steps))
-	futures := make([]Future, 0, len(steps))
+func (l *loop) collect(steps []step) error {
 	for {
-		open, futures = open[:0], futures[:0]
-		for _, s := range steps {
+		open, futures := l.waiting[:0], l.futures[:0]
+		for i := range steps {
+			s := &steps[i]
 			switch {
 			case s.result != nil:
 			case s.asked != nil:
@@ -178,6 +182,7 @@ func (l *loop) collect(steps []*step) error {
 				open, futures = append(open, s), append(futures, s.future)
 			}
 		}
+		l.waiting, l.futures = open, futures
 		if len(open) == 0 {
 			return nil
 		}
@@ -230,8 +235,9 @@ func (l *loop) settle(s *step) error {
 		l.finished(s, s.wrap(s), s.denied)
 		return nil
 	}
-	var result *synapse.ToolResult
-	err := s.future.Get(&result)
+	l.got = nil
+	err := s.future.Get(&l.got)
+	result := l.got
 	if err == nil && result == nil {
 		err = errors.New("the tool returned nothing")
 	}
@@ -263,17 +269,17 @@ func (l *loop) refuse(s *step, text, denied string) {
 
 // finished gives the step its result and tells of it.
 func (l *loop) finished(s *step, result *synapse.ToolResult, denied string) {
-	r := *result
+	e := &synapse.ToolFinished{Result: *result, Denied: denied}
+	r := &e.Result
 	r.CallID, r.Name = s.call.ID, s.call.Name
 	r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
 	if len(r.Text) > maxResult {
 		cut := shorten(r.Text, maxResult)
 		r.Text = fmt.Sprintf("%s\n[%d bytes of this result were left out]", cut, len(r.Text)-len(cut))
 	}
-	s.result = &r
-	var elapsed synapse.Duration
+	s.result = r
 	if !s.started.IsZero() {
-		elapsed = l.elapsed(s.started)
+		e.Elapsed = l.elapsed(s.started)
 	}
-	l.rt.Emit(&synapse.ToolFinished{Result: r, Elapsed: elapsed, Denied: denied})
+	l.rt.Emit(e)
 }

@@ -329,7 +329,7 @@ func (l *loop) report(c *Child, key string) *synapse.ToolResult {
 		path := ""
 		sum := sha256.Sum256([]byte(text)) // a task that is continued has several reports
 		name := c.Task + "-" + hex.EncodeToString(sum[:3]) + ".md"
-		err := l.rt.Call(key+"/keep", HandlerKeep, KeepInput{Name: name, Text: text}, l.options(synapse.EffectKeyed)).Get(&path)
+		err := l.rt.Call(key+"/keep", HandlerKeep, &KeepInput{Name: name, Text: text}, l.options(synapse.EffectKeyed)).Get(&path)
 		text = shorten(text, maxReport*4)
 		if err != nil {
 			text += fmt.Sprintf("\n[the report has %d bytes; the rest could not be kept: %v]", size, err)

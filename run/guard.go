@@ -40,8 +40,8 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 		strip = t.strip
 	}
 
-	var buf [8]member
-	args, err := readArguments(call.Args, strip, buf[:0])
+	args, err := readArguments(call.Args, strip, l.members[:0])
+	l.members = args.members
 	if err == nil {
 		err = t.check(&args)
 	}

@@ -46,22 +46,29 @@ func (r Retry) delay(n int, after time.Duration) time.Duration {
 
 // model answers a request with the first model of the chain that can, each with
 // its own attempts.
-func (r *localRun) model(ctx context.Context, in ModelInput) (*synapse.Reply, error) {
-	chain := append([]synapse.ModelRef{in.Model}, in.Fallback...)
-	for i, ref := range chain {
-		reply, err := r.attempts(ctx, ref, in)
-		var p *synapse.ProviderError
-		if err == nil || i == len(chain)-1 || ctx.Err() != nil || !errors.As(err, &p) || !p.Retryable() {
-			return reply, err
+func (r *localRun) model(ctx context.Context, in *ModelInput) (*synapse.Reply, error) {
+	reply, err := r.attempts(ctx, in.Model, in, in.Request)
+	for _, ref := range in.Fallback {
+		if err == nil || ctx.Err() != nil || !passing(err) {
+			break
 		}
-		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), Model: chain[i+1]})
+		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), Model: ref})
+		req := *in.Request
+		req.Model = ref.Name
+		reply, err = r.attempts(ctx, ref, in, &req)
 	}
-	return nil, errors.New("no model is set") // not reached: the chain has at least one
+	return reply, err
+}
+
+// passing reports whether a failure may be over when the request is repeated.
+func passing(err error) bool {
+	var p *synapse.ProviderError
+	return errors.As(err, &p) && p.Retryable()
 }
 
 // attempts asks one model until it answers, or its failures no longer look like
 // passing ones.
-func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelInput) (*synapse.Reply, error) {
+func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in *ModelInput, req *synapse.Request) (*synapse.Reply, error) {
 	if r.t.l.Model == nil {
 		return nil, errors.New("the runtime has no models")
 	}
@@ -69,29 +76,28 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in ModelI
 	if err != nil {
 		return nil, foreign(err)
 	}
-	req := *in.Request
-	req.Model = ref.Name
 	retry := r.t.l.Retry
 	for n := 1; ; n++ {
-		reply, err := r.attempt(ctx, m, ref, &req)
+		reply, err := r.attempt(ctx, m, ref, req)
 		if err == nil {
 			if reply.Model == "" || reply.Model == ref.Name {
-				reply.Model = ref.String()
+				reply.Model = r.nameOf(ref)
 			}
 			return reply, nil
 		}
-		var p *synapse.ProviderError
-		if ctx.Err() != nil || !errors.As(err, &p) || !p.Retryable() || n == retry.attempts() {
+		if ctx.Err() != nil || !passing(err) || n == retry.attempts() {
 			return nil, err
 		}
-		wait := retry.delay(n, p.RetryAfter)
+		var p *synapse.ProviderError
+		errors.As(err, &p) // it passes, so it is one
 		if p.RetryAfter > maxPatience {
 			return nil, fmt.Errorf("%w (it asks to wait %s)", err, p.RetryAfter.Round(time.Second))
 		}
+		wait := retry.delay(n, p.RetryAfter)
 		if !r.deadline.IsZero() && r.Now().Add(wait).After(r.deadline) {
 			return nil, fmt.Errorf("%w (no time is left to wait %s and try again)", err, wait.Round(time.Second))
 		}
-		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), After: synapse.Duration(wait), Model: ref})
+		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), After: synapse.Duration(wait), Model: ref})
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -117,11 +123,7 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		var p *synapse.ProviderError
-		limited := errors.As(err, &p) && p.Kind == synapse.ErrorRateLimit
-		throttle.release(epoch, limited, reply != nil)
-	}()
+	defer func() { throttle.release(epoch, err != nil && limited(err), reply != nil) }()
 	select {
 	case r.t.models <- struct{}{}:
 		defer func() { <-r.t.models }()
@@ -139,23 +141,21 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 	if idle <= 0 {
 		idle = time.Minute
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(idle, func() { cancel(errIdle) })
-	defer timer.Stop()
-	reply, err = synapse.Collect(m.Generate(ctx, req), func(d *synapse.Delta) {
-		timer.Stop() // the time it takes to pass a delta on is not the provider's
-		defer timer.Reset(idle)
+	w := r.watched(ctx, idle)
+	defer r.unwatch(w)
+	reply, err = synapse.Collect(m.Generate(w.ctx, req), func(d *synapse.Delta) {
+		w.timer.Stop() // the time it takes to pass a delta on is not the provider's
 		switch {
 		case d.Text == "":
 		case d.Kind == synapse.DeltaText:
-			r.Emit(&synapse.Text{Text: d.Text})
+			r.tell(&synapse.Text{Text: d.Text})
 		case d.Kind == synapse.DeltaReasoning:
-			r.Emit(&synapse.Reasoning{Text: d.Text})
+			r.tell(&synapse.Reasoning{Text: d.Text})
 		}
+		w.timer.Reset(idle)
 	})
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errIdle) {
+		if errors.Is(context.Cause(w.ctx), errIdle) {
 			err = &synapse.ProviderError{Provider: ref.Provider, Model: ref.Name, Kind: synapse.ErrorStream,
 				Message: fmt.Sprintf("no token for %s", idle), Err: err}
 		}
@@ -165,8 +165,52 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 	return reply, nil
 }
 
+func limited(err error) bool {
+	var p *synapse.ProviderError
+	return errors.As(err, &p) && p.Kind == synapse.ErrorRateLimit
+}
+
+// A watch is the context of a run's model requests, which ends when a stream
+// falls silent. One serves a run's requests one after the other until it is
+// spent: the next turn needs the same again.
+type watch struct {
+	ctx    context.Context
+	parent context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// watched returns a watch whose time begins.
+func (r *localRun) watched(ctx context.Context, idle time.Duration) *watch {
+	if w := r.watch; w != nil && w.parent == ctx {
+		w.timer.Reset(idle)
+		return w
+	}
+	w := &watch{parent: ctx}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.timer = time.AfterFunc(idle, func() { w.cancel(errIdle) })
+	r.watch = w
+	return w
+}
+
+// unwatch ends a request's time. A watch that has struck is not used again.
+func (r *localRun) unwatch(w *watch) {
+	if !w.timer.Stop() {
+		w.cancel(nil)
+		r.watch = nil
+	}
+}
+
+// nameOf returns a model's full name, without making it anew at each turn.
+func (r *localRun) nameOf(ref synapse.ModelRef) string {
+	if r.named != ref {
+		r.named, r.name = ref, ref.String()
+	}
+	return r.name
+}
+
 // tool runs one call that has passed the guard.
-func (r *localRun) tool(ctx context.Context, in ToolInput) (*synapse.ToolResult, error) {
+func (r *localRun) tool(ctx context.Context, in *ToolInput) (*synapse.ToolResult, error) {
 	t, ok := r.t.p.tools[in.Name]
 	if !ok {
 		return nil, fmt.Errorf("there is no tool %q", in.Name)
@@ -183,23 +227,23 @@ func (r *localRun) tool(ctx context.Context, in ToolInput) (*synapse.ToolResult,
 	if err := r.acct.admitTool(); err != nil {
 		return nil, err
 	}
-	call := in.Call
+	call := &in.Call
 	call.Trace, call.Run, call.Agent = r.t.id, r.who.Run, r.who.Agent
 	call.Output = func(text string) {
 		if text != "" {
-			r.Emit(&synapse.ToolOutput{CallID: call.CallID, Text: text})
+			r.tell(&synapse.ToolOutput{CallID: call.CallID, Text: text})
 		}
 	}
-	result, err := t.Run(ctx, &call)
+	result, err := t.Run(ctx, call)
 	return result, foreign(err)
 }
 
 // ask puts a question to the user; without one it is a denial.
-func (r *localRun) ask(ctx context.Context, q synapse.Ask) (synapse.Answer, error) {
+func (r *localRun) ask(ctx context.Context, q *synapse.Ask) (synapse.Answer, error) {
 	if r.t.l.Ask == nil {
 		return synapse.Answer{Reason: "nobody is there to ask (" + q.Reason + ")"}, nil
 	}
-	answer, err := r.t.l.Ask(ctx, q)
+	answer, err := r.t.l.Ask(ctx, *q)
 	if err != nil {
 		return synapse.Answer{}, foreign(fmt.Errorf("ask the user: %w", err))
 	}

@@ -86,6 +86,7 @@ func (l *Local) Run(ctx context.Context, p *Program, in Input) iter.Seq2[*synaps
 		t := l.newTrace(p, in)
 		go func() {
 			defer t.events.close()
+			defer close(t.over)
 			t.main(ctx, in)
 		}()
 
@@ -190,6 +191,8 @@ type localTrace struct {
 	p      *Program
 	id     string
 	events *queue
+	work   chan *future  // to a worker that waits
+	over   chan struct{} // closed when the trace has ended
 	models chan struct{} // slots
 	tools  chan struct{}
 	runs   sync.WaitGroup // runs and calls that have not ended
@@ -201,7 +204,7 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 	if slots <= 0 {
 		slots = 64
 	}
-	t := &localTrace{l: l, p: p, id: in.Trace, events: newQueue(l.now), models: make(chan struct{}, slots), tools: make(chan struct{}, slots)}
+	t := &localTrace{l: l, p: p, id: in.Trace, events: newQueue(l.now), work: make(chan *future), over: make(chan struct{}), models: make(chan struct{}, slots), tools: make(chan struct{}, slots)}
 	if t.id == "" {
 		t.id = l.newID()
 	}

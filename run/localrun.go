@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,16 +24,19 @@ type localRun struct {
 	who      synapse.Event // the envelope of this run's events
 	wake     chan struct{} // a future of this run has become ready
 	ended    bool          // run_finished has been emitted; the queue's lock guards it
-	stop     func() bool   // of the watch below
+	stop     func() bool   // of the wait for ctx's end
+	watch    *watch        // of the model request; there is one at a time
+	named    synapse.ModelRef
+	name     string // of that one, whole
 
 	mu   sync.Mutex
-	open map[*future]struct{}
+	open []*future // the calls that have not ended
 }
 
 // newRun makes the runtime of a run with a deadline, zero for none, below a run
 // whose deadline is outer.
 func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, deadline, outer time.Time) *localRun {
-	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1), open: map[*future]struct{}{}}
+	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1)}
 	r.who.V, r.who.Trace = synapse.EventVersion, t.id
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.ctx = ctx
@@ -65,10 +69,14 @@ func (r *localRun) loop(in Start) (out synapse.Outcome) {
 }
 
 // Emit hands the event to the reader of the trace. Nothing follows a run's end.
-func (r *localRun) Emit(body synapse.Body) {
-	e := r.who
-	e.Kind, e.Body = body.Kind(), body
-	r.t.events.put(&e, &r.ended)
+// The loop emits, and goes on until it has to wait: that is when the reader is
+// woken.
+func (r *localRun) Emit(body synapse.Body) { r.t.events.put(r, body) }
+
+// tell hands over an event of a call, which has no loop to wake the reader.
+func (r *localRun) tell(body synapse.Body) {
+	r.t.events.put(r, body)
+	r.t.events.rouse()
 }
 
 // Now is the clock.
@@ -82,69 +90,113 @@ func (r *localRun) Await(futures ...Future) int {
 				return i
 			}
 		}
-		<-r.wake
+		r.wait()
 	}
 }
 
-// Call starts a handler in a goroutine of its own.
+// wait blocks until a future of this run has become ready.
+func (r *localRun) wait() {
+	r.t.events.rouse()
+	<-r.wake
+}
+
+// Call has a worker run a handler. A call ends with its run; one that the loop
+// may stop apart has a context of its own.
 func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
-	f := r.newFuture(false)
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, opt.Deadline.Sub(r.Now()), ErrDeadline)
-		inner := cancel
-		cancel = func(cause error) { inner(cause); stop() }
+	f := &future{r: r, handler: handler, in: in, effect: opt.Effect, after: r.t.events.last(), ctx: r.ctx}
+	if handler == HandlerAsk || handler == HandlerSleep {
+		f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	}
-	f.cancel = cancel
-	seq := r.t.events.last()
-	go func() {
-		var v any
-		err := errors.New("it ended its goroutine")
-		defer func() {
-			if err != nil && ctx.Err() != nil {
-				err = endOf(ctx)
+	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
+		ctx, stop := context.WithTimeoutCause(f.ctx, opt.Deadline.Sub(r.Now()), ErrDeadline)
+		inner := f.cancel
+		f.ctx, f.cancel = ctx, func(cause error) {
+			stop()
+			if inner != nil {
+				inner(cause)
 			}
-			cancel(nil)
-			f.complete(v, err)
-		}()
-		v, err = r.handle(ctx, handler, in, opt.Effect, seq)
-	}()
+		}
+	}
+	r.t.runs.Add(1) // before anybody can complete it
+	r.mu.Lock()
+	r.open = append(r.open, f)
+	r.mu.Unlock()
+	r.t.do(f)
 	return f
 }
 
+// do hands a call to a worker that waits for one, or to a new one. A goroutine
+// for each call would grow its stack anew each time.
+func (t *localTrace) do(f *future) {
+	select {
+	case t.work <- f:
+	default:
+		go t.worker(f)
+	}
+}
+
+// worker runs calls until the trace has ended.
+func (t *localTrace) worker(f *future) {
+	for {
+		f.run()
+		select {
+		case f = <-t.work:
+		case <-t.over:
+			return
+		}
+	}
+}
+
+// run runs the call.
+func (f *future) run() {
+	var v any
+	err := errGone
+	defer func() {
+		if err != nil && f.ctx.Err() != nil {
+			err = endOf(f.ctx)
+		}
+		f.Cancel()
+		f.complete(v, err)
+	}()
+	v, err = f.r.handle(f)
+}
+
+// errGone is what a call comes to whose goroutine has ended under it.
+var errGone = errors.New("it ended its goroutine")
+
 // handle runs one handler. A panic in it is its error.
-func (r *localRun) handle(ctx context.Context, handler string, in any, effect synapse.Effect, seq int64) (v any, err error) {
+func (r *localRun) handle(f *future) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.t.l.log().Error("a handler panicked", "handler", handler, "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
+			r.t.l.log().Error("a handler panicked", "handler", f.handler, "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
 			v, err = nil, fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if effect != synapse.EffectRead && !r.t.events.wait(seq) {
+	ctx := f.ctx
+	if f.effect != synapse.EffectRead && !r.t.events.wait(f.after) {
 		return nil, errors.New("the journal can't be written")
 	}
 	if ctx.Err() != nil {
 		return nil, endOf(ctx)
 	}
-	switch handler {
+	switch f.handler {
 	case HandlerModel:
-		return r.model(ctx, in.(ModelInput))
+		return r.model(ctx, f.in.(*ModelInput))
 	case HandlerTool:
-		return r.tool(ctx, in.(ToolInput))
+		return r.tool(ctx, f.in.(*ToolInput))
 	case HandlerAsk:
-		return r.ask(ctx, in.(synapse.Ask))
+		return r.ask(ctx, f.in.(*synapse.Ask))
 	case HandlerKeep:
-		k := in.(KeepInput)
+		k := f.in.(*KeepInput)
 		if r.t.l.Keep == nil {
 			return "", errors.New("there is no place to keep it")
 		}
 		path, err := r.t.l.Keep(ctx, k.Name, k.Text)
 		return path, foreign(err)
 	case HandlerHistory:
-		return r.history(ctx, in.(string), seq)
+		return r.history(ctx, f.in.(string), f.after)
 	case HandlerSleep:
-		timer := time.NewTimer(in.(time.Duration))
+		timer := time.NewTimer(f.in.(time.Duration))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -153,12 +205,13 @@ func (r *localRun) handle(ctx context.Context, handler string, in any, effect sy
 			return nil, endOf(ctx)
 		}
 	}
-	return nil, fmt.Errorf("there is no handler %q", handler)
+	return nil, fmt.Errorf("there is no handler %q", f.handler)
 }
 
 // Spawn starts the run of a sub-agent in a goroutine of its own.
 func (r *localRun) Spawn(_ string, in ChildInput) Future {
-	f := r.newFuture(true)
+	f := &future{r: r}
+	r.t.runs.Add(1)
 	if r.ctx.Err() != nil {
 		f.complete(nil, endOf(r.ctx))
 		return f
@@ -183,6 +236,7 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 	}
 	go func() {
 		out := child.loop(start)
+		r.t.events.rouse()
 		r.t.l.leave(in.Task)
 		f.complete(out, nil)
 	}()
@@ -204,6 +258,9 @@ func endOf(ctx context.Context) error {
 // loop's own sentinels, which a tool that runs agents may pass on, says nothing
 // about this run.
 func foreign(err error) error {
+	if err == nil {
+		return nil
+	}
 	var limit *LimitError
 	if errors.Is(err, ErrCancelled) || errors.Is(err, ErrDeadline) || errors.As(err, &limit) {
 		return errors.New(err.Error())
@@ -217,12 +274,7 @@ func foreign(err error) error {
 func (r *localRun) giveUpLater() {
 	time.AfterFunc(r.t.l.grace(), func() {
 		r.mu.Lock()
-		hung := make([]*future, 0, len(r.open))
-		for f := range r.open {
-			if !f.child {
-				hung = append(hung, f)
-			}
-		}
+		hung := slices.Clone(r.open)
 		r.mu.Unlock()
 		for _, f := range hung {
 			f.complete(nil, endOf(r.ctx))
@@ -233,37 +285,38 @@ func (r *localRun) giveUpLater() {
 // future is the value of a call or a child in this process.
 type future struct {
 	r      *localRun
-	cancel context.CancelCauseFunc
-	child  bool
-	once   sync.Once
-	ready  atomic.Bool
-	value  any
-	err    error
-}
+	cancel context.CancelCauseFunc // nil when it ends with its run only
+	// What is to be done, for a call.
+	handler string
+	in      any
+	effect  synapse.Effect
+	after   int64 // the event that must be written before an effect begins
+	ctx     context.Context
 
-func (r *localRun) newFuture(child bool) *future {
-	f := &future{r: r, child: child}
-	r.t.runs.Add(1) // before anybody can complete it
-	r.mu.Lock()
-	r.open[f] = struct{}{}
-	r.mu.Unlock()
-	return f
+	completed atomic.Bool
+	ready     atomic.Bool
+	value     any
+	err       error
 }
 
 // complete sets the value, once: work that was given up may still come back.
 func (f *future) complete(v any, err error) {
-	f.once.Do(func() {
-		f.value, f.err = v, err
-		f.ready.Store(true)
-		f.r.mu.Lock()
-		delete(f.r.open, f)
-		f.r.mu.Unlock()
-		select {
-		case f.r.wake <- struct{}{}:
-		default:
-		}
-		f.r.t.runs.Done()
-	})
+	if f.completed.Swap(true) {
+		return
+	}
+	r := f.r
+	f.value, f.err = v, err
+	f.ready.Store(true)
+	r.mu.Lock()
+	if i := slices.Index(r.open, f); i >= 0 {
+		r.open = slices.Delete(r.open, i, i+1)
+	}
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	r.t.runs.Done()
 }
 
 // Ready reports whether the value is there.
@@ -279,13 +332,22 @@ func (f *future) Cancel() {
 // Get waits for the value and stores it in out.
 func (f *future) Get(out any) error {
 	for !f.ready.Load() {
-		<-f.r.wake
+		f.r.wait()
 	}
 	if f.err != nil {
 		return f.err
 	}
-	if f.value != nil && out != nil {
-		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(f.value))
+	switch out := out.(type) { // the frequent ones, without reflection
+	case **synapse.Reply:
+		*out = f.value.(*synapse.Reply)
+	case **synapse.ToolResult:
+		*out = f.value.(*synapse.ToolResult)
+	case *synapse.Outcome:
+		*out = f.value.(synapse.Outcome)
+	default:
+		if f.value != nil && out != nil {
+			reflect.ValueOf(out).Elem().Set(reflect.ValueOf(f.value))
+		}
 	}
 	return nil
 }

@@ -32,10 +32,15 @@ type loop struct {
 	at        string // this turn's place, where the keys of its calls begin
 	toolCalls int
 	fixes     int
-	ids       map[string]bool // of the calls of the conversation
-	cut       bool            // the last turn has been announced
-	base      int             // where this start's own messages begin
-	model     string          // who gave the last reply
+	ids       map[string]bool     // of the calls of the conversation
+	cut       bool                // the last turn has been announced
+	base      int                 // where this start's own messages begin
+	reply     *synapse.Reply      // the last one
+	got       *synapse.ToolResult // where the value of a future goes
+	waiting   []*step             // for collect, which is called at every turn
+	futures   []Future
+	members   []member // for guard
+	model     string   // who gave the last reply
 	usage     synapse.Usage
 	total     synapse.Usage
 	// spent names the limit that takes the tools away at the next turn.
@@ -104,7 +109,8 @@ func (l *loop) turns() synapse.Outcome {
 	var added []synapse.Message // since the last reply, besides tool results
 	for {
 		l.turn++
-		l.at = l.place()
+		key := l.place() + "/model"
+		l.at = strings.TrimSuffix(key, "/model")
 		if l.lastTurn() {
 			l.cut = true
 			l.waitForAll()
@@ -123,11 +129,11 @@ func (l *loop) turns() synapse.Outcome {
 		})
 		added = nil
 
-		var reply *synapse.Reply
-		err := l.rt.Call(l.at+"/model", HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&reply)
+		err := l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply)
 		if err != nil {
 			return l.broken(err)
 		}
+		reply := l.reply
 		l.nameCalls(reply)
 		l.model = reply.Model
 		l.usage = l.usage.Add(reply.Usage)
@@ -308,15 +314,18 @@ func (l *loop) lastText() string {
 	return ""
 }
 
-func (l *loop) modelInput(tools []synapse.ToolDef) ModelInput {
+func (l *loop) modelInput(tools []synapse.ToolDef) *ModelInput {
 	s := l.ps.spec
-	return ModelInput{
-		Turn: l.turn, Model: s.Model, Fallback: s.Fallback,
-		Request: &synapse.Request{
-			System: s.System, Messages: l.st.Messages[:len(l.st.Messages):len(l.st.Messages)], Tools: tools,
-			Effort: s.Effort, Temperature: s.Temperature, TopP: s.TopP,
-		},
+	in := new(struct { // made together, since they go together
+		ModelInput
+		req synapse.Request
+	})
+	in.req = synapse.Request{
+		Model: s.Model.Name, System: s.System, Messages: l.st.Messages[:len(l.st.Messages):len(l.st.Messages)], Tools: tools,
+		Effort: s.Effort, Temperature: s.Temperature, TopP: s.TopP,
 	}
+	in.ModelInput = ModelInput{Turn: l.turn, Model: s.Model, Fallback: s.Fallback, Request: &in.req}
+	return &in.ModelInput
 }
 
 func (l *loop) options(effect synapse.Effect) CallOptions {

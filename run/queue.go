@@ -22,6 +22,7 @@ type queue struct {
 	pending []*synapse.Event
 	joined  int // deltas in the last pending event, besides its first
 	spare   []*synapse.Event
+	block   []synapse.Event // where the next events come from: they are made several at a time
 	seq     int64
 	flushed int64
 	failed  bool
@@ -34,23 +35,35 @@ func newQueue(now func() time.Time) *queue {
 	return q
 }
 
-// put stamps an event and queues it, unless its run has ended: what work that
-// was given up still has to say is dropped. ended belongs to that run, and to
-// this queue's lock.
-func (q *queue) put(e *synapse.Event, ended *bool) {
+// put stamps an event of a run and queues it, unless that has ended: what work
+// that was given up still has to say is dropped. The reader is not woken: whoever
+// puts several events wakes it once.
+func (q *queue) put(r *localRun, body synapse.Body) {
+	kind := body.Kind()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.pending) >= maxQueued && !q.closed {
+		q.rouse()
 		q.cond.Wait()
 	}
-	if q.closed || *ended || q.merge(e) {
+	if q.closed || r.ended || q.merge(r.who.Run, kind, body) {
 		return
 	}
-	q.joined = 0
-	*ended = e.Kind == synapse.KindRunFinished
+	if len(q.block) == 0 {
+		q.block = make([]synapse.Event, 8)
+	}
+	e := &q.block[0]
+	q.block = q.block[1:]
 	q.seq++
-	e.Seq, e.Time = q.seq, q.now()
+	*e = r.who
+	e.Seq, e.Time, e.Kind, e.Body = q.seq, q.now(), kind, body
+	q.joined = 0
+	r.ended = kind == synapse.KindRunFinished
 	q.pending = append(q.pending, e)
+}
+
+// rouse wakes the reader.
+func (q *queue) rouse() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -69,15 +82,15 @@ const maxJoined = 64
 
 // merge appends a delta to the last waiting event, if that is a delta of the
 // same kind and run.
-func (q *queue) merge(e *synapse.Event) bool {
-	if e.Kind.Stored() || len(q.pending) == 0 {
+func (q *queue) merge(run string, kind synapse.EventKind, body synapse.Body) bool {
+	if kind.Stored() || len(q.pending) == 0 {
 		return false
 	}
 	last := q.pending[len(q.pending)-1]
-	if last.Run != e.Run || last.Kind != e.Kind || q.joined >= maxJoined {
+	if last.Run != run || last.Kind != kind || q.joined >= maxJoined {
 		return false
 	}
-	switch b := e.Body.(type) {
+	switch b := body.(type) {
 	case *synapse.Text:
 		last.Body = &synapse.Text{Text: last.Body.(*synapse.Text).Text + b.Text}
 	case *synapse.Reasoning:
@@ -100,6 +113,7 @@ func (q *queue) take() []*synapse.Event {
 		q.mu.Lock()
 		if len(q.pending) > 0 {
 			batch := q.pending
+			clear(q.spare) // the reader has them, and may let them go
 			q.pending, q.spare = q.spare[:0], batch
 			q.cond.Broadcast()
 			q.mu.Unlock()
@@ -135,6 +149,7 @@ func (q *queue) wait(seq int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.flushed < seq && !q.failed {
+		q.rouse()
 		q.cond.Wait()
 	}
 	return !q.failed
@@ -145,8 +160,5 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.cond.Broadcast()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.rouse()
 }

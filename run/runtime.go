@@ -61,20 +61,21 @@ type CallOptions struct {
 
 // The names of the handlers, with the types of their inputs and outputs.
 const (
-	HandlerModel   = "model"   // ModelInput → *synapse.Reply
-	HandlerTool    = "tool"    // ToolInput → *synapse.ToolResult
-	HandlerAsk     = "ask"     // synapse.Ask → synapse.Answer
-	HandlerKeep    = "keep"    // KeepInput → string, the path for read_file
+	HandlerModel   = "model"   // *ModelInput → *synapse.Reply
+	HandlerTool    = "tool"    // *ToolInput → *synapse.ToolResult
+	HandlerAsk     = "ask"     // *synapse.Ask → synapse.Answer
+	HandlerKeep    = "keep"    // *KeepInput → string, the path for read_file
 	HandlerHistory = "history" // string, a run's id → *State
 	HandlerSleep   = "sleep"   // time.Duration → nothing
 )
 
-// ModelInput asks a model for a reply, trying the fallbacks when it is out.
+// ModelInput asks a model for a reply, trying the fallbacks when it is out. Its
+// request is for Model; for a fallback it is copied.
 type ModelInput struct {
 	Turn     int
 	Model    synapse.ModelRef
 	Fallback []synapse.ModelRef
-	Request  *synapse.Request // its Model is filled in by the handler
+	Request  *synapse.Request
 }
 
 // ToolInput runs a tool. The arguments have passed the guard.
