@@ -46,6 +46,7 @@ type responsesPart struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
 	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"`
 	Filename string `json:"filename,omitempty"`
 	FileData string `json:"file_data,omitempty"`
 }
@@ -208,7 +209,7 @@ func (b *responsesBody) results(msg *synapse.Message) {
 func responsesMedia(media *synapse.Media) responsesPart {
 	switch kind := mediaType(media); {
 	case strings.HasPrefix(kind, "image/"):
-		return responsesPart{Type: "input_image", ImageURL: dataURL(media)}
+		return responsesPart{Type: "input_image", ImageURL: dataURL(media), Detail: "auto"}
 	case kind == "application/pdf":
 		name := media.Name
 		if name == "" {
