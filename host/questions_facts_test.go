@@ -515,16 +515,23 @@ func (a *answer) quotesDeclaration(dir, name string) {
 	a.quotesOneOf(a.declared(func(d declaration) bool { return d.dir == dir && d.name == name && !d.test }))
 }
 
-// quotesWhole wants a declaration with its comment, every line of it.
-func (a *answer) quotesWhole(dir, name string) {
+// quotesWhole wants what is declared by a name, with its comments, every line of
+// it and nothing else.
+func (a *answer) quotesWhole(name string) {
 	a.t.Helper()
+	lines := 0
 	for _, d := range a.tree.declarations() {
-		if d.dir == dir && d.name == name && !d.test {
-			a.quotesRange(d.file, d.first, d.end)
-			return
+		if d.name != name || d.test {
+			continue
+		}
+		for n := d.first; n <= d.end; n++ {
+			lines++
+			a.quotesPlace(spot{d.file, n})
 		}
 	}
-	a.t.Errorf("the test looks for %s in %s, which is not there", name, dir)
+	if lines == 0 || len(a.quotes) != lines {
+		a.t.Errorf("%d lines are quoted, want the %d of what is declared as %s", len(a.quotes), lines, name)
+	}
 }
 
 func (a *answer) linesOf(name, pattern string) []spot {

@@ -93,7 +93,7 @@ var questions = []question{
 		a.says(fmt.Sprintf("%d definitions in event.go", len(want)))
 		a.quotesExactly(want)
 	}},
-	{ask: "What does Outcome hold?", right: func(a *answer) { a.quotesWhole(".", "Outcome") }},
+	{ask: "What does Outcome hold?", right: func(a *answer) { a.quotesWhole("Outcome") }},
 	{ask: "List the methods of Policy", right: func(a *answer) {
 		a.quotesExactly(a.declared(func(d declaration) bool { return d.kind == "func" && d.receiver == "Policy" && d.dir == "policy" }))
 	}},
@@ -167,7 +167,7 @@ var questions = []question{
 		right: func(a *answer) {
 			rightTests(a.part(1))
 			rightTodo(a.part(2))
-			a.part(3).quotesWhole(".", "Outcome")
+			a.part(3).quotesWhole("Outcome")
 			four := a.part(4)
 			four.quotesExactly(four.headings("ARCHITECTURE.md"))
 		},

@@ -54,7 +54,7 @@ func (s *session) define(a ask) section {
 	if own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) || isTest(h.path) }); len(own) > 0 {
 		hits = own
 	}
-	sec := section{lead: fmt.Sprintf("%s of %s", count(len(hits), "definition"), a.subject)}
+	sec := section{lead: fmt.Sprintf("%s%s of %s", atLeast(out), count(len(hits), "definition"), a.subject)}
 	const shown = 6
 	for i, h := range hits {
 		if i == shown {
@@ -183,7 +183,7 @@ func (s *session) usesOf(a ask) section {
 		switch {
 		case isDef.MatchString(h.text):
 			defined++
-		case isComment(h.text):
+		case isComment(h.text), packageClause().MatchString(h.text):
 		default:
 			uses = append(uses, h)
 		}
@@ -198,7 +198,7 @@ func (s *session) usesOf(a ask) section {
 	if len(uses) == 0 {
 		return section{lead: fmt.Sprintf("nothing uses %s: %s, no use outside comments", a.subject, count(defined, "definition"))}
 	}
-	sec := section{lead: fmt.Sprintf("%s of %s in %s", count(len(uses), what), a.subject, count(distinctFiles(uses), "file"))}
+	sec := section{lead: fmt.Sprintf("%s%s of %s in %s", atLeast(out), count(len(uses), what), a.subject, count(distinctFiles(uses), "file"))}
 	// Which function a use stands in takes the outlines of the files; for more
 	// than a few files that costs more than it tells.
 	outline := map[string][]hit{}
@@ -228,6 +228,8 @@ func (s *session) usesOf(a ask) section {
 	sec.lines = append(sec.lines, noted(out)...)
 	return sec
 }
+
+var packageClause = lazily(`^package \w+$`)
 
 var wantCalls = lazily(`(?i)\bcall|invoke|调用`)
 
@@ -273,7 +275,7 @@ func (s *session) importsOf(a ask) section {
 	}
 	hits := byOwnFirst(readHits(out.text))
 	return section{
-		lead:  fmt.Sprintf("%s: %s in %s", lead, count(len(hits), "line"), count(distinctFiles(hits), "file")),
+		lead:  fmt.Sprintf("%s: %s%s in %s", lead, atLeast(out), count(len(hits), "line"), count(distinctFiles(hits), "file")),
 		lines: append(quotes(hits, 60), noted(out)...),
 	}
 }

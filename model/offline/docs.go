@@ -14,14 +14,18 @@ var packageDoc = lazily(`^\s*(//|/\*)\s*(Package|Command) (\w[\w-]*)`)
 // its doc comment.
 func (s *session) packages(a ask) section {
 	docs := s.search(query{pattern: `^(// |/\* *)(Package|Command) \w`, path: a.scope, exts: []string{"go"}, why: "find the packages' doc comments"})
-	clauses := s.search(query{pattern: `^package \w+`, path: a.scope, glob: ownGo, why: "find the packages"})
+	clauses := s.everyGo(query{pattern: `^package \w+`, path: a.scope, why: "find the packages"}, false)
 	others := s.find("**/{__init__.py,package.json,Cargo.toml,pom.xml}", a.scope)
-	if sec, stop := stopped(docs, clauses, others); stop {
+	if sec, stop := stopped(append(clauses, docs, others)...); stop {
 		return sec
 	}
 	dirs := []string{}
 	named := map[string]hit{}
-	for _, h := range readHits(clauses.text) {
+	var found []hit
+	for _, o := range clauses {
+		found = append(found, readHits(o.text)...)
+	}
+	for _, h := range found {
 		dir := path.Dir(h.path)
 		if inData(h.path) || isTest(h.path) {
 			continue
@@ -89,7 +93,7 @@ func (s *session) packages(a ask) section {
 	if a.scope != "" {
 		sec.lead += " in " + a.scope
 	}
-	sec.lines = append(sec.lines, noted(docs, clauses)...)
+	sec.lines = append(sec.lines, noted(append(clauses, docs)...)...)
 	return sec
 }
 

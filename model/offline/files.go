@@ -128,23 +128,51 @@ func (s *session) showSymbol(a ask) section {
 	if len(hits) == 0 {
 		return section{lead: "no definition of " + a.subject + " found"}
 	}
-	const most = 120
-	at := hits[0]
-	from := max(1, at.line-12)
-	text := s.read(at.path, from, at.line-from+most)
+	const shown = 3 // of several with one name
+	var blocks []section
+	for _, at := range hits[:min(len(hits), shown)] {
+		blocks = append(blocks, s.wholeDefinition(at))
+	}
+	if len(blocks) == 1 {
+		return blocks[0]
+	}
+	sec := section{lead: fmt.Sprintf("%s of %s", count(len(hits), "definition"), a.subject)}
+	for i, b := range blocks {
+		if b.waiting {
+			return b
+		}
+		if i > 0 {
+			sec.lines = append(sec.lines, "")
+		}
+		sec.lines = append(append(sec.lines, b.lead, ""), b.lines...)
+		sec.left = append(sec.left, b.left...)
+	}
+	if n := len(hits) - len(blocks); n > 0 {
+		sec.lines = append(sec.lines, "", fmt.Sprintf("… %s more", count(n, "definition")))
+	}
+	return sec
+}
+
+// wholeDefinition quotes a definition with its comment.
+func (s *session) wholeDefinition(at hit) section {
+	const above, below, most = 40, 500, 150
+	from := max(1, at.line-above)
+	text := s.read(at.path, from, at.line-from+below)
 	if sec, stop := stopped(text); stop {
 		return sec
 	}
 	lines := readLines(at.path, text.text, from)
 	i := slices.IndexFunc(lines, func(l hit) bool { return l.line == at.line })
 	if i < 0 {
-		return section{lead: "definition of " + a.subject, lines: []string{at.quote()}}
+		return section{lead: "definition of " + definedName(at.text), lines: []string{at.quote()}}
 	}
 	start := i
 	for start > 0 && isComment(lines[start-1].text) {
 		start--
 	}
-	return block(lines[start : i+bodyLen(lines[i:], ext(at.path))])
+	sec := block(lines[start : i+bodyLen(lines[i:], ext(at.path))])
+	sec.lines = head(sec.lines, most)
+	return sec
 }
 
 // bodyLen returns how many lines a definition has, its first included.
@@ -228,15 +256,19 @@ func (s *session) count(a ask) section {
 		exts := orExts(a.exts)
 		var all []tally
 		whole := true
-		for _, q := range []query{{glob: ownGo}, {glob: "**/*_test.go"}, {exts: slices.DeleteFunc(slices.Clone(exts), func(e string) bool { return e == "go" })}} {
-			if q.glob != "" && !slices.Contains(exts, "go") || q.glob == "" && len(q.exts) == 0 {
-				continue
-			}
-			q.pattern, q.why = "^", "count the lines of each file"
-			ts := get(q)
-			left, _ := more(outs[len(outs)-1].text)
-			all, whole = append(all, ts...), whole && left == 0
+		q := query{pattern: "^", path: a.scope, count: true, why: "count the lines of each file"}
+		var found []outcome
+		if slices.Contains(exts, "go") {
+			found = append(s.everyGo(q, false), s.everyGo(q, true)...)
 		}
+		if q.exts = slices.DeleteFunc(slices.Clone(exts), func(e string) bool { return e == "go" }); len(q.exts) > 0 {
+			found = append(found, s.search(q))
+		}
+		for _, o := range found {
+			left, _ := more(o.text)
+			all, whole = append(all, readTallies(o.text)...), whole && left == 0
+		}
+		outs = append(outs, found...)
 		all = slices.DeleteFunc(all, func(t tally) bool { return inData(t.path) })
 		slices.SortStableFunc(all, func(x, y tally) int { return y.n - x.n })
 		n := 10
@@ -255,20 +287,26 @@ func (s *session) count(a ask) section {
 		s.countFiles(a, lang, where, &outs, say)
 	}
 	if a.flags["lines"] {
-		globs := []string{""}
-		if a.lang == "Go" { // two halves, each the shorter for it
-			globs = []string{ownGo, "**/*_test.go"}
+		q := query{pattern: "^", path: a.scope, exts: a.exts, count: true, why: "count lines"}
+		halves := [][]outcome{nil}
+		if a.lang == "Go" { // code and tests
+			q.exts = nil
+			halves = [][]outcome{s.everyGo(q, false), s.everyGo(q, true)}
+		} else {
+			halves[0] = []outcome{s.search(q)}
 		}
 		var all []tally
-		var n, files []int
+		n, files := make([]int, len(halves)), make([]int, len(halves))
 		whole := true
-		for _, g := range globs {
-			ts := get(query{pattern: "^", glob: g, why: "count lines"})
-			all = append(all, ts...)
-			o := outs[len(outs)-1]
-			tn, tf := total(ts, o)
-			n, files = append(n, tn), append(files, tf)
-			whole = whole && tf == len(ts)
+		for i, half := range halves {
+			for _, o := range half {
+				ts := readTallies(o.text)
+				all = append(all, ts...)
+				tn, tf := total(ts, o)
+				n[i], files[i] = n[i]+tn, files[i]+tf
+				whole = whole && tf == len(ts)
+			}
+			outs = append(outs, half...)
 		}
 		lead := fmt.Sprintf("%s in %s%s", count(add(n), lang+"line"), count(add(files), "file"), where)
 		if len(n) == 2 && n[1] > 0 {

@@ -31,7 +31,7 @@ func (s *session) grep(a ask) section {
 	if a.kind == kindMarks {
 		hits = slices.DeleteFunc(hits, func(h hit) bool { return inString(h.text, a.subject) })
 		own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return inData(h.path) })
-		sec := section{lead: fmt.Sprintf("%s in %s", count(len(own), what), count(distinctFiles(own), "file"))}
+		sec := section{lead: fmt.Sprintf("%s%s in %s", atLeast(out), count(len(own), what), count(distinctFiles(own), "file"))}
 		if n := len(hits) - len(own); n > 0 {
 			if len(own) == 0 {
 				sec.lead = "no " + what + " in the project's own files"
@@ -44,8 +44,15 @@ func (s *session) grep(a ask) section {
 	if len(hits) == 0 && len(strings.Fields(what)) > 1 && !a.flags["quoted"] {
 		return s.passages(a)
 	}
+	// The tool says how many it leaves out; where only some of its hits count,
+	// that is not known of the others.
+	lines, files := more(out.text)
+	least := ""
+	if lines > 0 && len(hits) < len(readHits(out.text)) {
+		lines, files, least = 0, 0, "at least "
+	}
 	return section{
-		lead:  fmt.Sprintf("“%s”: %s in %s", what, count(len(hits), "line"), count(distinctFiles(hits), "file")),
+		lead:  fmt.Sprintf("“%s”: %s%s in %s", what, least, count(len(hits)+lines, "line"), count(distinctFiles(hits)+files, "file")),
 		lines: append(quotes(hits, 60), noted(out)...),
 	}
 }
@@ -71,7 +78,7 @@ func (s *session) textInCode(a ask) section {
 	}
 	hits := byOwnFirst(under(readHits(out.text), a.scope))
 	own := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return isTest(h.path) || inData(h.path) || isComment(h.text) })
-	sec := section{lead: fmt.Sprintf("“%s”: %s of code in %s", a.subject, count(len(own), "line"), count(distinctFiles(own), "file"))}
+	sec := section{lead: fmt.Sprintf("“%s”: %s%s of code in %s", a.subject, atLeast(out), count(len(own), "line"), count(distinctFiles(own), "file"))}
 	if n := len(hits) - len(own); n > 0 {
 		sec.lead += fmt.Sprintf("; %s in tests and comments", group(n))
 	}

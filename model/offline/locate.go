@@ -158,8 +158,8 @@ func (s *session) locate(a ask) section {
 		}
 	}
 	for _, f := range files {
-		if f != home && path.Dir(f) == path.Dir(home) {
-			total[f] += 2
+		if f != home && !isTest(f) && path.Dir(f) == path.Dir(home) {
+			total[f] += 3
 		}
 	}
 	slices.SortFunc(files, func(x, y string) int {

@@ -152,10 +152,11 @@ func grepCommand(q query, glob string) string {
 		}
 	}
 	cmd += " -e " + shellQuote(q.pattern) + " " + shellQuote(orDot(q.path))
+	// What is cut is said, as the search tool says it.
 	if q.count {
-		cmd += " | grep -v ':0$'"
+		return cmd + " | grep -v ':0$' | awk -F: 'NR<=250{print;next}{n+=$NF;f++}END{if(f)print \"[\" n \" more matches left out, \" f \" files among them wholly]\"}'"
 	}
-	return cmd + " | head -n 250"
+	return cmd + " | awk 'NR<=250{print;next}{n++}END{if(n)print \"[\" n \" more matches left out]\"}'"
 }
 
 // expand writes "*.{a,b}" as "*.a" and "*.b".
@@ -180,6 +181,27 @@ func orDot(dir string) string {
 
 // ownGo matches Go files that are no tests, in the words of a glob.
 const ownGo = "**/{*[!t],*[!s]t,*[!e]st,*[!t]est,*[!_]test,t,st,est,test}.go"
+
+// everyGo runs a query over all Go files that are no tests, or are. Where that is
+// more than a tool gives at once, it is asked for by the files' first letters.
+func (s *session) everyGo(q query, tests bool) []outcome {
+	if q.glob = ownGo; tests {
+		q.glob = "**/*_test.go"
+	}
+	first := s.search(q)
+	if n, _ := more(first.text); !first.ok() || n == 0 || s.box.role(roleSearch) == nil {
+		return []outcome{first}
+	}
+	// A class that negates would match a slash as well.
+	var outs []outcome
+	for _, c := range []string{"[a-b]", "[c-d]", "[e-g]", "[h-l]", "[m-o]", "[p-r]", "[s-t]", "[!a-t]"} {
+		if q.glob = "**/" + c + "*_test.go"; !tests {
+			q.glob = "**/{" + strings.ReplaceAll("C,C*[!t/],C*[!s/]t,Ct,C*[!e/]st,Cst,C*[!t/]est,Cest,C*[!_/]test,Ctest", "C", c) + "}.go"
+		}
+		outs = append(outs, s.search(q))
+	}
+	return outs
+}
 
 var shellSafe = lazily(`^[\w./@%+=:,-]+$`)
 
@@ -329,6 +351,16 @@ func splitName(s string) (qualifier, base string) {
 		return s[:i], s[i+1:]
 	}
 	return "", s
+}
+
+// atLeast qualifies a number that results give which leave something out.
+func atLeast(outs ...outcome) string {
+	for _, o := range outs {
+		if n, _ := more(o.text); n > 0 {
+			return "at least "
+		}
+	}
+	return ""
 }
 
 // noted returns what a tool says about its result being incomplete, as lines.

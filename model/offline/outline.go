@@ -178,7 +178,7 @@ func (s *session) everywhere(a ask) section {
 	}
 	hits := slices.DeleteFunc(readHits(out.text), func(h hit) bool { return isTest(h.path) || inData(h.path) })
 	return section{
-		lead:  fmt.Sprintf("%s in %s, tests left out", count(len(hits), a.command), count(distinctFiles(hits), "file")),
+		lead:  fmt.Sprintf("%s%s in %s, tests left out", atLeast(out), count(len(hits), a.command), count(distinctFiles(hits), "file")),
 		lines: append(quotes(hits, 100), noted(out)...),
 	}
 }
@@ -191,7 +191,7 @@ func (s *session) methodsOf(name string) section {
 		return sec
 	}
 	hits := byOwnFirst(readHits(out.text))
-	return section{lead: fmt.Sprintf("%s of %s", count(len(hits), "method"), name), lines: append(quotes(hits, 80), noted(out)...)}
+	return section{lead: fmt.Sprintf("%s%s of %s", atLeast(out), count(len(hits), "method"), name), lines: append(quotes(hits, 80), noted(out)...)}
 }
 
 var receiver = lazily(`^func \(\w* ?\*?([A-Za-z]\w*)`)

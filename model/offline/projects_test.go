@@ -174,6 +174,83 @@ func TestHugePackage(t *testing.T) {
 	}
 }
 
+// Nor do many files hide a package, or a line.
+func TestManyFiles(t *testing.T) {
+	files := map[string]string{"zz/z.go": "package zz\n", "a/t.go": "package a\n", "a/est.go": "package a\n", "a/at.go": "package a\n", "a/_x.go": "package a\n"}
+	code, tests := 5, 0
+	for i := range 300 {
+		dir := fmt.Sprintf("p%02d", i%60)
+		c := string(rune('a' + i%26))
+		files[fmt.Sprintf("%s/%sx%d.go", dir, c, i)] = "package " + dir + "\n\nvar _ = 1\n"
+		files[fmt.Sprintf("%s/%sx%d_test.go", dir, c, i)] = "package " + dir + "\n"
+		code, tests = code+3, tests+1
+	}
+	dir := project(t, files)
+	for ask, want := range map[string]string{
+		"what packages are there?":                    "62 packages",
+		"count the Go files and lines":                fmt.Sprintf("605 Go files, 300 of them tests (find_files **/*.go, tests apart)\n\n%s Go lines in 605 files: %d in code, %d in tests", "1,205", code, tests),
+		"which file is the longest?":                  "the 10 longest of 605 files by lines",
+		"how many tests are there?":                   "0 tests in 0 files",
+		"how many lines of Go code are there in p00?": "20 Go lines in 10 files in p00: 15 in code, 5 in tests",
+		"list the Go files":                           "605 Go files (find_files **/*.go)",
+	} {
+		b := newBench(t, dir)
+		got, err := b.ask(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: the answer lacks %q:\n%s", ask, want, got)
+		}
+		if strings.Contains(got, "The tool adds") || strings.Contains(got, "at least") {
+			t.Errorf("%s: something is left out:\n%s", ask, got)
+		}
+	}
+	// Where something is left out, the numbers say so, or hold it.
+	for ask, want := range map[string]string{
+		`search for "package "`: "“package”: 605 lines in 605 files",
+		"who uses p00?":         "nothing uses p00",
+		"which tests cover p0?": "no test is named after",
+		`search for "var _"`:    "“var _”: 300 lines in 300 files",
+		"who uses var?":         "at least ",
+	} {
+		b := newBench(t, dir)
+		got, err := b.ask(ask)
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, the answer lacks %q:\n%s", ask, err, want, got)
+		}
+	}
+	// Commands cut their output too, and say so.
+	b := newBench(t, dir)
+	got, err := b.converse("main", []string{"execute"}, false, synapse.UserText("count the Go files and lines"))
+	if want := fmt.Sprintf("%s Go lines in 605 files: %d in code, %d in tests (grep counts lines per file)", "1,205", code, tests); err != nil || !strings.Contains(got, want) {
+		t.Errorf("with commands: %v, the answer lacks %q:\n%s", err, want, got)
+	}
+}
+
+// A name with several definitions is shown with all of them.
+func TestSeveralDefinitions(t *testing.T) {
+	files := map[string]string{}
+	for _, dir := range []string{"a", "b", "c", "d"} {
+		files[dir+"/x.go"] = fmt.Sprintf("package %s\n\n// End is %[1]s's.\ntype End struct {\n\tOf string\n}\n", dir)
+	}
+	dir := project(t, files)
+	b := newBench(t, dir)
+	got, err := b.ask("what does End hold?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{"4 definitions of End", "a/x.go:3-6", "b/x.go:3-6", "    5      Of string", "… 1 definition more"} {
+		if !strings.Contains(got, w) {
+			t.Errorf("the answer lacks %q:\n%s", w, got)
+		}
+	}
+	verify(t, dir, got)
+	if got, err = b.ask("show the type c.End"); err != nil || !strings.HasPrefix(got, "c/x.go:3-6\n") {
+		t.Errorf("got %v, %s", err, got)
+	}
+}
+
 // What a sub-agent has cut and what the answer cuts again is one number.
 func TestCutTwiceIsCountedOnce(t *testing.T) {
 	files := map[string]string{}

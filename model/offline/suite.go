@@ -295,7 +295,7 @@ func (s *session) testsOf(a ask) section {
 		}
 		if hits := slices.DeleteFunc(readHits(inside.text), func(h hit) bool { return !isTest(h.path) || inData(h.path) || !opensTest(h) }); inside.ok() && len(hits) > 0 {
 			return section{
-				lead:  fmt.Sprintf("%s in %s, in %s", count(len(hits), "test"), m[1], count(distinctFiles(hits), "file")),
+				lead:  fmt.Sprintf("%s%s in %s, in %s", atLeast(inside), count(len(hits), "test"), m[1], count(distinctFiles(hits), "file")),
 				lines: append(quotes(hits, 80), noted(inside)...),
 			}
 		}
@@ -319,7 +319,7 @@ func (s *session) testsOf(a ask) section {
 		return section{lead: fmt.Sprintf("no test is named after “%s”, nor the file or folder of one", topic)}
 	}
 	return section{
-		lead:  fmt.Sprintf("%s named after “%s” (their own name, file or folder) in %s", count(len(hits), "test"), topic, count(distinctFiles(hits), "file")),
+		lead:  fmt.Sprintf("%s%s named after “%s” (their own name, file or folder) in %s", atLeast(named, inFile, inDir), count(len(hits), "test"), topic, count(distinctFiles(hits), "file")),
 		lines: append(quotes(hits, 60), noted(named, inFile, inDir)...),
 	}
 }
