@@ -28,7 +28,7 @@ const (
 
 type fetchURLArgs struct {
 	URL    string `json:"url"`
-	Offset int    `json:"offset,omitempty" jsonschema:"byte of the text to go on from"`
+	Offset int    `json:"offset,omitempty" jsonschema:"byte to go on from"`
 }
 
 // fetchURLDetails is what a fetch_url result tells programs.

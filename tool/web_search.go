@@ -112,7 +112,7 @@ type webResult struct {
 
 type webSearchArgs struct {
 	Query string `json:"query"`
-	Count int    `json:"count,omitempty" jsonschema:"results, default 8, at most 20"`
+	Count int    `json:"count,omitempty" jsonschema:"default 8, at most 20"`
 }
 
 // endpoint returns the URL of the service's search.

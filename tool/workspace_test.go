@@ -159,8 +159,8 @@ func TestToolsOrderAndTraits(t *testing.T) {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
 	// They travel with every request of every child.
-	if total > 4200 {
-		t.Errorf("names, descriptions and schemas have %d bytes, want at most 4200", total)
+	if total > 3800 {
+		t.Errorf("names, descriptions and schemas have %d bytes, want at most 3800", total)
 	}
 }
 
