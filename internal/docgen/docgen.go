@@ -43,7 +43,6 @@ func Sources(root *cobra.Command, dir string) map[string]Source {
 		"reasons":     fixed(reasons),
 		"aliases":     fixed(aliases),
 		"providers":   fixed(providers),
-		"efforts":     fixed(efforts),
 		"file":        func(path string) (string, error) { return file(dir, path) },
 	}
 }

@@ -111,37 +111,20 @@ func aliases() string {
 func providers() string {
 	var rows [][]string
 	for _, p := range remote.Providers() {
-		name := code(p.Name)
-		for _, a := range p.Aliases {
-			name += ", " + code(a)
+		key := code(p.KeyEnv)
+		if key == "" {
+			key = "none is needed"
 		}
-		rows = append(rows, []string{p.Title, name, strings.Join(configuredBy(p), ", "), p.Notes})
-	}
-	return table([]string{"provider", "name", "configured by", "notes"}, rows)
-}
-
-// configuredBy lists the variables that a provider takes, the key's first.
-func configuredBy(p remote.Provider) []string {
-	var names []string
-	for _, n := range []string{p.KeyEnv, p.KeyAlso, p.BaseEnv} {
-		if n != "" {
-			names = append(names, code(n))
+		where := code(p.BaseURL)
+		if where == "" {
+			where = "given by the user"
 		}
+		if p.Local {
+			where += ", looked for on loopback"
+		}
+		rows = append(rows, []string{code(p.Name), key, where})
 	}
-	for _, v := range p.Env {
-		names = append(names, code(v.Name)+" ("+v.About+")")
-	}
-	return names
-}
-
-// efforts writes the table of what a reasoning effort and a prompt cache come to
-// at each provider.
-func efforts() string {
-	var rows [][]string
-	for _, p := range remote.Providers() {
-		rows = append(rows, []string{p.Title, p.Thinking, p.Caching})
-	}
-	return table([]string{"provider", "reasoning effort", "prompt cache"}, rows)
+	return table([]string{"provider", "key", "endpoint"}, rows)
 }
 
 // products writes the table of the products whose agents are read.

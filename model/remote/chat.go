@@ -2,24 +2,29 @@ package remote
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 
 	synapse "github.com/synapse-agents/synapse"
 )
 
-// chatStream reads Chat Completions as many servers speak it. Text and
-// reasoning go on at once. Tool calls come in pieces that say nothing of which
-// is the last, so they are held back until the reply has ended by its own
-// account.
+// chatStream reads Chat Completions as many servers speak it and rewrites it
+// into the form that the published API has.
+//
+// Text and reasoning go on at once. Tool calls are held back until the reply
+// has ended by its own account, and then go on whole: the decoder behind takes
+// a stream that just stops for a reply that is complete as soon as a call has
+// begun, joins the arguments of calls that a server gave one index to, and
+// copies all arguments so far for every piece.
 type chatStream struct {
 	seen    facts
 	finish  string // the finish reason, empty until there is one
 	ended   bool   // [DONE]
 	started bool   // anything at all has come
-	priced  bool   // the provider says what a reply cost
-	details []detail
+	chunks  int
 	calls   []*chatCall
 	byIndex map[int]*chatCall
 	spoke   bool // text or reasoning has come
@@ -36,6 +41,8 @@ func newChatStream() *chatStream { return &chatStream{byIndex: map[int]*chatCall
 func (s *chatStream) facts() *facts { return &s.seen }
 func (s *chatStream) done() bool    { return s.ended }
 
+func isDone(data []byte) bool { return bytes.HasPrefix(data, []byte("[DONE]")) }
+
 type chatChunk struct {
 	Model   loose `json:"model"`
 	Choices []struct {
@@ -43,7 +50,7 @@ type chatChunk struct {
 		Delta        chatDelta `json:"delta"`
 		FinishReason loose     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage lenient[chatUsage] `json:"usage"`
+	Usage *chatUsage `json:"usage"`
 }
 
 type chatDelta struct {
@@ -51,7 +58,6 @@ type chatDelta struct {
 	Refusal          loose           `json:"refusal"`
 	ReasoningContent loose           `json:"reasoning_content"`
 	Reasoning        loose           `json:"reasoning"`
-	Details          json.RawMessage `json:"reasoning_details"` // OpenRouter
 	ToolCalls        []chatCallDelta `json:"tool_calls"`
 }
 
@@ -69,31 +75,13 @@ type chatUsage struct {
 	Completion count `json:"completion_tokens"`
 	Total      count `json:"total_tokens"`
 	CacheHit   count `json:"prompt_cache_hit_tokens"` // DeepSeek
-	// OpenRouter says what a reply cost, in dollars; with a key of the user's
-	// own the provider behind it is paid beside that.
-	Cost        json.RawMessage `json:"cost"`
-	OwnKey      json.RawMessage `json:"is_byok"`
-	CostDetails json.RawMessage `json:"cost_details"`
-	Details     struct {
+	Details    struct {
 		Cached count `json:"cached_tokens"`
 		Write  count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Output struct {
 		Reasoning count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
-}
-
-// lenient reads what it can of an object; what is of another type there is
-// left out. It is for what is not worth an answer.
-type lenient[T any] struct{ v *T }
-
-// UnmarshalJSON never fails.
-func (l *lenient[T]) UnmarshalJSON(data []byte) error {
-	if l.v = nil; len(data) > 0 && data[0] == '{' {
-		l.v = new(T)
-		_ = json.Unmarshal(data, l.v) // it goes on after a wrong type
-	}
-	return nil
 }
 
 // count is a number of tokens; a value that cannot be one is 0.
@@ -133,25 +121,7 @@ func within(u synapse.Usage) synapse.Usage {
 	return u
 }
 
-// dollars returns the cost that the provider states, nil where it states none.
-func (u *chatUsage) dollars() *float64 {
-	var sum *float64
-	if json.Unmarshal(u.Cost, &sum) != nil || sum == nil || *sum < 0 {
-		return nil
-	}
-	if string(u.OwnKey) == "true" {
-		var details struct {
-			Upstream *float64 `json:"upstream_inference_cost"`
-		}
-		if json.Unmarshal(u.CostDetails, &details) != nil || details.Upstream == nil {
-			return nil
-		}
-		*sum += *details.Upstream
-	}
-	return sum
-}
-
-func (s *chatStream) event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
+func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderError) {
 	if isDone(data) {
 		s.ended = true
 		return nil, nil
@@ -170,13 +140,10 @@ func (s *chatStream) event(name string, data []byte) ([]*synapse.Delta, *synapse
 	if chunk.Model.text != "" {
 		s.seen.model = chunk.Model.text
 	}
-	if u := chunk.Usage.v; u != nil { // the last word counts: some send running totals
-		s.seen.usage = u.usage()
-		if s.priced {
-			s.seen.cost = u.dollars()
-		}
+	if chunk.Usage != nil { // the last word counts: some send running totals
+		s.seen.usage = chunk.Usage.usage()
 	}
-	var out []*synapse.Delta
+	var out []byte
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
 			continue // only one was asked for
@@ -192,13 +159,14 @@ func (s *chatStream) event(name string, data []byte) ([]*synapse.Delta, *synapse
 			text += d.Refusal.text
 		}
 		s.spoke = s.spoke || text != "" || thought != ""
-		if thought != "" { // it precedes what it is about
-			out = append(out, reasoningDelta(thought))
+		// Reasoning precedes what it is about; together in one chunk the
+		// decoder would take it the other way round.
+		if thought != "" {
+			out = s.chunk(out, map[string]any{"reasoning_content": thought}, nil)
 		}
 		if text != "" {
-			out = append(out, textDelta(text))
+			out = s.chunk(out, map[string]any{"content": text}, nil)
 		}
-		s.detail(d.Details)
 		for i := range d.ToolCalls {
 			s.call(&d.ToolCalls[i])
 		}
@@ -305,38 +273,21 @@ func argumentText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// detail is a piece of what a model thought as OpenRouter hands it out and
-// wants it back: text with a signature, a summary, or something encrypted.
-type detail map[string]json.RawMessage
-
-// detail adds pieces. Those of one index and type are one detail: their texts
-// are joined, and everything else is as the last of them has it.
-func (s *chatStream) detail(raw json.RawMessage) {
-	var pieces []detail
-	if isNull(raw) || json.Unmarshal(raw, &pieces) != nil {
-		return
+// chunk appends one event in canonical form. Every chunk has another id: the
+// SDK below adds up the text of all chunks of one id, at a cost that grows
+// with the square of the reply, and nobody reads the sum.
+func (s *chatStream) chunk(out []byte, delta map[string]any, finish any) []byte {
+	s.chunks++
+	data, err := json.Marshal(map[string]any{
+		"id": strconv.Itoa(s.chunks), "object": "chat.completion.chunk", "created": 0, "model": "",
+		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
+	})
+	if err != nil { // strings and numbers always marshal
+		return out
 	}
-	for _, piece := range pieces {
-		if n := len(s.details); n > 0 && piece != nil && string(s.details[n-1]["type"]) == string(piece["type"]) &&
-			string(s.details[n-1]["index"]) == string(piece["index"]) && isNull(piece["data"]) {
-			joinDetail(s.details[n-1], piece)
-		} else if piece != nil {
-			s.details = append(s.details, piece)
-		}
-	}
-}
-
-func joinDetail(to, piece detail) {
-	for name, value := range piece {
-		var before, after string
-		switch {
-		case isNull(value):
-		case (name == "text" || name == "summary") && json.Unmarshal(to[name], &before) == nil && json.Unmarshal(value, &after) == nil:
-			to[name], _ = marshal(before + after) // a string always marshals
-		default:
-			to[name] = value
-		}
-	}
+	out = append(out, "data: "...)
+	out = append(out, data...)
+	return append(out, "\n\n"...)
 }
 
 // lengthReason reports whether a finish reason says that the reply hit a limit.
@@ -357,22 +308,35 @@ func (s *chatStream) complete() bool {
 	return s.ended && (s.spoke || len(s.calls) > 0 || s.seen.usage.OutputTokens > 0)
 }
 
-func (s *chatStream) end() ([]*synapse.Delta, *synapse.ProviderError) {
+func (s *chatStream) end() ([]byte, *synapse.ProviderError) {
 	if s.finish == "" && !s.complete() {
+		message := "the reply broke off before it said why it ended"
 		if !s.started {
-			return nil, brokeOff(replyEmpty)
+			message = "the reply is empty"
 		}
-		return nil, brokeOff(replyUnended)
+		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: message, Err: io.ErrUnexpectedEOF}
 	}
-	var out []*synapse.Delta
-	if len(s.details) > 0 {
-		out = append(out, &synapse.Delta{Kind: synapse.DeltaReasoning, Opaque: seal(opaqueOpenRouter, s.details)})
-	}
-	for _, c := range s.calls {
-		if c.name == "" && lengthReason(s.finish) {
-			continue // cut off before its name: there is nothing to answer
+	var out []byte
+	used := map[string]bool{}
+	var list []any
+	for i, c := range s.calls {
+		if c.name == "" {
+			if lengthReason(s.finish) {
+				continue // cut off before its name: there is nothing to answer
+			}
+			return nil, malformed("tool call %d of the reply has no name", i+1)
 		}
-		out = append(out, callDelta(c.id, c.name, c.args.String()))
+		if c.id == "" || used[c.id] { // results are matched to calls by id
+			c.id = "call_" + strings.ToLower(rand.Text())
+		}
+		used[c.id] = true
+		list = append(list, map[string]any{
+			"index": len(list), "id": c.id, "type": "function",
+			"function": map[string]any{"name": c.name, "arguments": c.args.String()},
+		})
+	}
+	if list != nil {
+		out = s.chunk(out, map[string]any{"tool_calls": list}, nil)
 	}
 	switch {
 	case s.finish == "stop", s.finish == "eos":
@@ -389,5 +353,6 @@ func (s *chatStream) end() ([]*synapse.Delta, *synapse.ProviderError) {
 	if s.filter && s.seen.stop == synapse.StopEnd {
 		s.seen.stop = synapse.StopFilter
 	}
-	return out, nil
+	out = s.chunk(out, map[string]any{}, "stop")
+	return append(out, "data: [DONE]\n\n"...), nil
 }

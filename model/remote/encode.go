@@ -1,70 +1,193 @@
 package remote
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"charm.land/fantasy"
 
 	synapse "github.com/synapse-agents/synapse"
 )
 
-// The same request always gives the same bytes on the wire, and a longer
-// conversation begins with what the shorter one sent: providers cache prompts
-// by their prefix.
+// encode turns a request into a fantasy call. The same request always gives
+// the same bytes on the wire, and a longer conversation begins with the bytes
+// of the shorter one: providers cache prompts by their prefix.
+func (m *model) encode(req *synapse.Request) (fantasy.Call, error) {
+	call := fantasy.Call{
+		Temperature:     req.Temperature,
+		TopP:            req.TopP,
+		ProviderOptions: m.effortOptions(req),
+	}
+	if req.MaxTokens > 0 {
+		limit := req.MaxTokens
+		call.MaxOutputTokens = &limit
+	}
+	for _, t := range req.Tools {
+		schema, err := schemaOf(t)
+		if err != nil {
+			return fantasy.Call{}, err
+		}
+		call.Tools = append(call.Tools, fantasy.FunctionTool{Name: t.Name, Description: t.Description, InputSchema: schema})
+	}
+	if strings.TrimSpace(req.System) != "" {
+		call.Prompt = append(call.Prompt, fantasy.NewSystemMessage(req.System))
+	}
+	e := encoder{wire: m.wireFor(req.Model)}
+	for i := range req.Messages {
+		if err := e.message(&req.Messages[i]); err != nil {
+			return fantasy.Call{}, fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	e.flush()
+	call.Prompt = append(call.Prompt, e.prompt...)
+	return call, nil
+}
 
-// check refuses a request whose messages can't be put on any wire.
-func check(req *synapse.Request) error {
-	allowed := map[synapse.Role]struct {
-		article string
-		kinds   []synapse.PartKind
-	}{
-		synapse.RoleUser:      {"a user", []synapse.PartKind{synapse.PartText, synapse.PartMedia}},
-		synapse.RoleAssistant: {"an assistant", []synapse.PartKind{synapse.PartText, synapse.PartReasoning, synapse.PartCall, synapse.PartMedia}},
-		synapse.RoleTool:      {"a tool", []synapse.PartKind{synapse.PartResult}},
-	}
-	for i, msg := range req.Messages {
-		role, ok := allowed[msg.Role]
-		if !ok {
-			return fmt.Errorf("message %d: role %q: want user, assistant or tool", i+1, msg.Role)
+// schemaOf opens a schema's outermost level only: what is below keeps the
+// bytes, and so the order, in which its author wrote it.
+func schemaOf(t synapse.ToolDef) (map[string]any, error) {
+	schema := map[string]any{"type": "object"}
+	if len(t.Schema) > 0 {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(t.Schema, &fields); err != nil {
+			return nil, fmt.Errorf("tool %s: schema is not a JSON object: %w", t.Name, err)
 		}
-		for _, p := range msg.Parts {
-			empty := p.Kind == synapse.PartCall && p.Call == nil || p.Kind == synapse.PartResult && p.Result == nil ||
-				p.Kind == synapse.PartMedia && p.Media == nil
-			if empty || !slices.Contains(role.kinds, p.Kind) {
-				return fmt.Errorf("message %d: %s message holds a part of kind %q", i+1, role.article, p.Kind)
-			}
+		for name, value := range fields {
+			schema[name] = value
 		}
 	}
+	if schema["properties"] == nil {
+		schema["properties"] = map[string]any{} // some servers refuse an object without
+	}
+	return schema, nil
+}
+
+// encoder builds a prompt message by message.
+type encoder struct {
+	wire   Wire
+	prompt fantasy.Prompt
+	// media is what tools returned beside text. These wires have no place for
+	// it in a result, and nothing may stand between the results of one reply,
+	// so it waits until they are all there and follows as a user message.
+	media []fantasy.MessagePart
+}
+
+func (e *encoder) flush() {
+	if len(e.media) > 0 {
+		e.add(fantasy.MessageRoleUser, e.media)
+		e.media = nil
+	}
+}
+
+func (e *encoder) add(role fantasy.MessageRole, parts []fantasy.MessagePart) {
+	if len(parts) > 0 {
+		e.prompt = append(e.prompt, fantasy.Message{Role: role, Content: parts})
+	}
+}
+
+func (e *encoder) message(msg *synapse.Message) error {
+	switch msg.Role {
+	case synapse.RoleTool:
+		return e.results(msg)
+	case synapse.RoleAssistant:
+		e.flush()
+		return e.assistant(msg)
+	case synapse.RoleUser:
+		e.flush()
+		return e.user(msg)
+	}
+	return fmt.Errorf("role %q: want user, assistant or tool", msg.Role)
+}
+
+func (e *encoder) user(msg *synapse.Message) error {
+	var parts []fantasy.MessagePart
+	for _, p := range msg.Parts {
+		switch {
+		case p.Kind == synapse.PartText && p.Text != "":
+			parts = append(parts, fantasy.TextPart{Text: p.Text})
+		case p.Kind == synapse.PartText:
+		case p.Kind == synapse.PartMedia && p.Media != nil:
+			parts = append(parts, e.attachment(p.Media))
+		default:
+			return fmt.Errorf("a user message holds a part of kind %q", p.Kind)
+		}
+	}
+	e.add(fantasy.MessageRoleUser, parts)
 	return nil
 }
 
-// schemaOf returns a tool's schema as an object with properties, without which
-// some servers refuse it. What is below the outermost level keeps the order in
-// which its author wrote it.
-func schemaOf(t synapse.ToolDef) (json.RawMessage, error) {
-	schema := map[string]json.RawMessage{}
-	if len(t.Schema) > 0 {
-		if err := json.Unmarshal(t.Schema, &schema); err != nil {
-			return nil, fmt.Errorf("tool %s: schema is not a JSON object: %w", t.Name, err)
+// assistant replays a reply. Chat Completions has one place each for reasoning
+// and text, in which the layer below would keep only the last of several.
+func (e *encoder) assistant(msg *synapse.Message) error {
+	var parts, calls []fantasy.MessagePart
+	var reasoning, text []string
+	for _, p := range msg.Parts {
+		switch {
+		case p.Kind == synapse.PartCall && p.Call != nil:
+			call := fantasy.ToolCallPart{ToolCallID: p.Call.ID, ToolName: p.Call.Name, Input: arguments(p.Call.Args), ProviderOptions: opened(p.Opaque)}
+			if e.wire == WireChat {
+				calls = append(calls, call)
+			} else {
+				parts = append(parts, call)
+			}
+		case p.Kind == synapse.PartText && p.Text == "":
+		case p.Kind == synapse.PartText && e.wire == WireChat:
+			text = append(text, p.Text)
+		case p.Kind == synapse.PartText:
+			parts = append(parts, fantasy.TextPart{Text: p.Text})
+		case p.Kind == synapse.PartReasoning && e.wire == WireChat:
+			reasoning = append(reasoning, p.Text)
+		case p.Kind == synapse.PartReasoning:
+			parts = append(parts, fantasy.ReasoningPart{Text: p.Text, ProviderOptions: opened(p.Opaque)})
+		case p.Kind == synapse.PartMedia && p.Media != nil:
+			// No wire lets a model repeat media it made; that it did is kept.
+			text = append(text, describe(p.Media))
+		default:
+			return fmt.Errorf("an assistant message holds a part of kind %q", p.Kind)
 		}
-		if schema == nil {
-			return nil, fmt.Errorf("tool %s: schema is not a JSON object but null", t.Name)
-		}
 	}
-	if schema["type"] == nil {
-		schema["type"] = json.RawMessage(`"object"`)
+	if len(reasoning) > 0 {
+		parts = append(parts, fantasy.ReasoningPart{Text: strings.Join(reasoning, "\n")})
 	}
-	if isNull(schema["properties"]) {
-		schema["properties"] = json.RawMessage(`{}`)
+	if len(text) > 0 {
+		parts = append(parts, fantasy.TextPart{Text: strings.Join(text, "\n")})
 	}
-	return marshal(schema)
+	e.add(fantasy.MessageRoleAssistant, append(parts, calls...))
+	return nil
 }
 
-// marked says in words that a result is an error, for wires without a flag
-// for it: the model must know.
+func (e *encoder) results(msg *synapse.Message) error {
+	var parts []fantasy.MessagePart
+	for _, p := range msg.Parts {
+		if p.Kind != synapse.PartResult || p.Result == nil {
+			return fmt.Errorf("a tool message holds a part of kind %q", p.Kind)
+		}
+		r := p.Result
+		text := r.Text
+		if text == "" && len(r.Media) > 0 {
+			text = "See the attachments in the next message."
+		}
+		var output fantasy.ToolResultOutputContent = fantasy.ToolResultOutputContentText{Text: text}
+		if r.IsError {
+			output = fantasy.ToolResultOutputContentError{Error: errors.New(marked(text))}
+		}
+		parts = append(parts, fantasy.ToolResultPart{ToolCallID: r.CallID, Output: output})
+		for i := range r.Media {
+			if i == 0 {
+				e.media = append(e.media, fantasy.TextPart{Text: fmt.Sprintf("Returned by %s (call %s):", r.Name, r.CallID)})
+			}
+			e.media = append(e.media, e.attachment(&r.Media[i]))
+		}
+	}
+	e.add(fantasy.MessageRoleTool, parts)
+	return nil
+}
+
+// marked says in words that a result is an error: these wires have no flag
+// for it, and the model must know.
 func marked(text string) string {
 	if len(text) >= 5 && strings.EqualFold(text[:5], "error") {
 		return text
@@ -72,17 +195,8 @@ func marked(text string) string {
 	return "Error: " + text
 }
 
-// seeAttachments is the text of a result that is nothing but media which have
-// to follow in a message of their own.
-const seeAttachments = "See the attachments in the next message."
-
-// returnedBy says which call the media after it belong to.
-func returnedBy(r *synapse.ToolResult) string {
-	return fmt.Sprintf("Returned by %s (call %s):", r.Name, r.CallID)
-}
-
-// arguments returns a call's arguments as a JSON object. What a model wrote may
-// be none (it was told so in the result), but servers that parse the history
+// arguments returns a call's arguments as valid JSON. What a model wrote may
+// not be (it was told so in the result), but servers that parse the history
 // would refuse it from then on, so the text travels inside an object.
 func arguments(args string) string {
 	trimmed := strings.TrimSpace(args)
@@ -92,34 +206,35 @@ func arguments(args string) string {
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
 		return args
 	}
-	wrapped, err := marshal(map[string]string{"malformed_arguments": args})
+	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": args})
 	if err != nil { // a string always marshals
 		return "{}"
 	}
 	return string(wrapped)
 }
 
-// mediaType returns a media's type without parameters, in lower case.
-func mediaType(media *synapse.Media) string {
+// attachment encodes media in the form the wire has for it: as itself, as text
+// where it is text, and where there is none as a line that says what is
+// missing. The layer below would drop it without a word.
+func (e *encoder) attachment(media *synapse.Media) fantasy.MessagePart {
 	kind, _, _ := strings.Cut(strings.ToLower(media.Type), ";")
-	return strings.TrimSpace(kind)
+	kind = strings.TrimSpace(kind)
+	file := fantasy.FilePart{Filename: media.Name, Data: media.Data, MediaType: kind}
+	switch {
+	case strings.HasPrefix(kind, "image/"), kind == "application/pdf":
+		return file
+	case e.wire == WireChat && (kind == "audio/wav" || kind == "audio/mpeg" || kind == "audio/mp3"):
+		return file
+	case (strings.HasPrefix(kind, "text/") || kind == "application/json") && utf8.Valid(media.Data):
+		name := media.Name
+		if name == "" {
+			name = kind
+		}
+		return fantasy.TextPart{Text: name + ":\n" + string(media.Data)}
+	}
+	return fantasy.TextPart{Text: describe(media)}
 }
 
-// textOf returns media that are text as such: a file's name and its content.
-func textOf(media *synapse.Media) (string, bool) {
-	kind := mediaType(media)
-	if !strings.HasPrefix(kind, "text/") && kind != "application/json" || !utf8.Valid(media.Data) {
-		return "", false
-	}
-	name := media.Name
-	if name == "" {
-		name = kind
-	}
-	return name + ":\n" + string(media.Data), true
-}
-
-// describe stands for media that a wire has no place for: a model that is not
-// told would not miss them.
 func describe(media *synapse.Media) string {
 	name := media.Name
 	if name == "" {
@@ -128,48 +243,31 @@ func describe(media *synapse.Media) string {
 	return fmt.Sprintf("[%s, %s, %d bytes: of a type that can't be sent to this model]", name, media.Type, len(media.Data))
 }
 
-func dataURL(media *synapse.Media) string {
-	return "data:" + mediaType(media) + ";base64," + base64.StdEncoding.EncodeToString(media.Data)
+// opened reads what sealed wrote. Another provider's data is not for this one
+// and is left out.
+func opened(opaque json.RawMessage) fantasy.ProviderOptions {
+	if len(opaque) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(opaque, &fields) != nil {
+		return nil
+	}
+	options, err := fantasy.UnmarshalProviderOptions(fields)
+	if err != nil {
+		return nil
+	}
+	return options
 }
 
-// A provider's own data about a part is kept under the name of whoever reads
-// it again, so that no other provider is sent it.
-const (
-	opaqueAnthropic  = "anthropic"
-	opaqueGemini     = "gemini"
-	opaqueResponses  = "openai"
-	opaqueOpenRouter = "openrouter"
-)
-
-// seal writes a provider's data about a part.
-func seal(owner string, v any) json.RawMessage {
-	data, err := marshal(map[string]any{owner: v})
-	if err != nil { // what comes off a wire as JSON goes back to JSON
+// sealed writes a provider's data about a part as JSON.
+func sealed(metadata fantasy.ProviderMetadata) json.RawMessage {
+	if len(metadata) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(metadata)
+	if err != nil {
 		return nil
 	}
 	return data
-}
-
-// unseal reads what seal wrote into v and reports whether there was any.
-func unseal(owner string, opaque json.RawMessage, v any) bool {
-	if len(opaque) == 0 {
-		return false
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(opaque, &fields) != nil || isNull(fields[owner]) {
-		return false
-	}
-	return json.Unmarshal(fields[owner], v) == nil
-}
-
-func textDelta(text string) *synapse.Delta {
-	return &synapse.Delta{Kind: synapse.DeltaText, Text: text}
-}
-
-func reasoningDelta(text string) *synapse.Delta {
-	return &synapse.Delta{Kind: synapse.DeltaReasoning, Text: text}
-}
-
-func callDelta(id, name, args string) *synapse.Delta {
-	return &synapse.Delta{Kind: synapse.DeltaCall, Call: &synapse.ToolCall{ID: id, Name: name, Args: args}}
 }

@@ -1,9 +1,10 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,16 +25,16 @@ const (
 	lingerTime = 50 * time.Millisecond
 )
 
-// A stream turns the events of one wire format into deltas, all but the last
-// one. A call is a delta only when it is whole.
+// A stream reads one wire format and rewrites it into the canonical form.
 type stream interface {
-	// event takes one event.
-	event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError)
+	// event takes one server-sent event and returns the bytes that take its
+	// place, if any.
+	event(name string, data []byte) ([]byte, *synapse.ProviderError)
 	// done reports whether the reply is complete and nothing more is to come.
 	done() bool
 	// end is called once the stream is over, by its own account or the
-	// body's. It returns what was held back, or why the reply is not complete.
-	end() ([]*synapse.Delta, *synapse.ProviderError)
+	// body's. It returns the last bytes, or why the reply is not complete.
+	end() ([]byte, *synapse.ProviderError)
 	facts() *facts
 }
 
@@ -42,108 +43,128 @@ type facts struct {
 	model string
 	stop  synapse.StopReason
 	usage synapse.Usage
-	cost  *float64 // where the provider says it
 }
 
-// source yields the events of a body; io.EOF comes with the last one or alone.
-type source interface {
-	event() (name string, data []byte, err error)
-}
-
-// exchange is one request and its answer.
+// exchange is one request and its answer. It is the HTTP client that the SDK
+// gets to see, for that one request.
 type exchange struct {
 	m      *model
 	model  string
 	wire   Wire
 	stream stream
 
-	resp  *http.Response
-	lines *lineReader
-	src   source
-	eof   bool // the body was read to its end
-
-	calls int
-	used  map[string]bool // ids of calls
+	resp *http.Response
+	body *eventReader
+	// failed is the first thing that went wrong, seen from the wire.
+	failed *synapse.ProviderError
 }
 
-func newExchange(m *model, req *synapse.Request) *exchange {
-	wire := m.wireFor(req.Model)
-	return &exchange{m: m, model: req.Model, wire: wire, stream: m.newStream(wire), used: map[string]bool{}}
+func newExchange(m *model, name string) *exchange {
+	x := &exchange{m: m, model: name, wire: m.wireFor(name)}
+	if x.wire == WireResponses {
+		x.stream = newResponsesStream()
+	} else {
+		x.stream = newChatStream()
+	}
+	return x
 }
 
-// fault fills in who failed and keeps secrets out of the message: a provider
-// may quote them.
+func (x *exchange) facts() *facts { return x.stream.facts() }
+
+// minKey is how long a key must be to be taken out of messages. A shorter one is
+// a stand-in ("x", "none") for a server that wants none, and occurs in words.
+const minKey = 8
+
+// fault fills in who failed and keeps the key out of the message: a provider
+// may quote it.
 func (x *exchange) fault(err *synapse.ProviderError) *synapse.ProviderError {
 	err.Provider, err.Model = x.m.name, x.model
-	for _, secret := range []string{x.m.key, x.m.cloud.AWS.SecretAccessKey, x.m.cloud.AWS.SessionToken} {
-		if len(secret) > 5 { // a shorter one is a placeholder, and a part of words
-			err.Message = strings.ReplaceAll(err.Message, secret, "[key]")
-		}
+	if len(x.m.key) >= minKey {
+		err.Message = strings.ReplaceAll(err.Message, x.m.key, "[key]")
+	}
+	if x.failed == nil {
+		x.failed = err
 	}
 	return err
 }
 
-// send sends the request and looks at what the answer is.
-func (x *exchange) send(ctx context.Context, body []byte) *synapse.ProviderError {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.m.endpoint(x.model, x.wire), bytes.NewReader(body))
-	if err != nil {
-		return &synapse.ProviderError{Kind: synapse.ErrorRequest, Message: fmt.Sprintf("model name %q can't be part of an address", x.model), Err: err}
+// failure returns the typed error for what came up through the layers above.
+// What was seen on the wire comes first: it has not lost anything on the way.
+func (x *exchange) failure(err error) *synapse.ProviderError {
+	if x.failed != nil {
+		return x.failed
 	}
+	var typed *synapse.ProviderError
+	if errors.As(err, &typed) {
+		return x.fault(typed)
+	}
+	kind := synapse.ErrorMalformed
+	if errors.Is(err, errNoEnd) {
+		kind = synapse.ErrorStream
+	}
+	return x.fault(&synapse.ProviderError{Kind: kind, Message: err.Error(), Err: err})
+}
+
+// Do sends the request. The request's headers are built from nothing: those
+// that it comes with hold what the SDK found in its environment.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	req.Header = x.m.header.Clone()
-	if fault := x.m.authorize(ctx, req, body); fault != nil {
-		return fault
+	if req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "text/event-stream")
 	}
 	resp, err := x.m.client.Do(req)
 	if err != nil {
-		return noAnswer(req.URL.Host, err)
+		var u *url.Error
+		cause := err
+		if errors.As(err, &u) {
+			cause = u.Err
+		}
+		return nil, x.fault(&synapse.ProviderError{
+			Kind: synapse.ErrorNetwork, Message: fmt.Sprintf("no answer from %s: %v", req.URL.Host, cause), Err: cause,
+		})
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken refusal is a refusal
-		return refusal(resp.StatusCode, resp.Header, data)
+		return nil, x.fault(refusal(resp.StatusCode, resp.Header, data))
 	}
 	x.resp = resp
-	x.lines = newLineReader(resp.Body)
-	x.src = x.lines
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind == amazonStream {
-		x.src = &frameReader{src: x.lines.src}
-		return nil
+	x.body = &eventReader{x: x, src: bufio.NewReaderSize(resp.Body, 16<<10)}
+	if fault := x.notStream(); fault != nil {
+		return nil, x.fault(fault)
 	}
-	return x.notStream(kind)
-}
-
-// noAnswer is the failure of a request that got none.
-func noAnswer(host string, err error) *synapse.ProviderError {
-	cause := err
-	var u *url.Error
-	if errors.As(err, &u) {
-		cause = u.Err
-	}
-	return &synapse.ProviderError{Kind: synapse.ErrorNetwork, Message: fmt.Sprintf("no answer from %s: %v", host, cause), Err: cause}
+	answer := *resp
+	answer.Header = http.Header{"Content-Type": {"text/event-stream"}}
+	answer.ContentLength = -1
+	answer.Body = x.body
+	return &answer, nil
 }
 
 // notStream looks at the type and the first bytes of an answer. A stream under
 // a wrong type is still read: servers and proxies mislabel it.
-func (x *exchange) notStream(kind string) *synapse.ProviderError {
+func (x *exchange) notStream() *synapse.ProviderError {
+	kind, _, _ := mime.ParseMediaType(x.resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
 		return nil
 	}
-	_, err := x.lines.src.Peek(1)
+	_, err := x.body.src.Peek(1)
 	if err == io.EOF {
 		return &synapse.ProviderError{Kind: synapse.ErrorStream, Status: x.resp.StatusCode, Message: "the answer is empty", Err: io.ErrUnexpectedEOF}
 	}
 	if err != nil {
 		return cutOff(err)
 	}
-	head, _ := x.lines.src.Peek(x.lines.src.Buffered())
+	head, _ := x.body.src.Peek(x.body.src.Buffered())
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \r\n\t")
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		if bytes.HasPrefix(head, []byte(field)) {
 			return nil
 		}
 	}
-	data, _ := io.ReadAll(io.LimitReader(x.lines.src, maxErrorBody)) // what there is will do for a message
+	data, _ := io.ReadAll(io.LimitReader(x.body.src, maxErrorBody)) // what there is will do for a message
 	if e, ok := parseError(data); ok {
 		return e.fault(0)
 	}
@@ -156,82 +177,6 @@ func (x *exchange) notStream(kind string) *synapse.ProviderError {
 	}
 }
 
-// next reads one event and returns its deltas, and whether the end of the
-// reply is among them.
-func (x *exchange) next() ([]*synapse.Delta, bool, *synapse.ProviderError) {
-	name, data, err := x.src.event()
-	var out []*synapse.Delta
-	if len(data) > 0 && (err == nil || err == io.EOF) {
-		deltas, fault := x.stream.event(name, data)
-		if fault != nil {
-			return nil, false, fault
-		}
-		if out, fault = x.whole(deltas); fault != nil {
-			return nil, false, fault
-		}
-	}
-	switch {
-	case x.stream.done(), err == io.EOF:
-		x.eof = err == io.EOF
-		deltas, fault := x.stream.end()
-		if fault != nil {
-			return nil, false, fault
-		}
-		if deltas, fault = x.whole(deltas); fault != nil {
-			return nil, false, fault
-		}
-		return append(append(out, deltas...), x.end()), true, nil
-	case errors.Is(err, errEventTooLong):
-		return nil, false, &synapse.ProviderError{
-			Kind: synapse.ErrorMalformed, Status: http.StatusOK, Message: fmt.Sprintf("one event is larger than %d MiB", maxEvent>>20),
-		}
-	case err != nil:
-		return nil, false, cutOff(err)
-	}
-	return out, false, nil
-}
-
-// whole sees to it that every call has a name, and an id of its own: results
-// are matched to calls by that.
-func (x *exchange) whole(deltas []*synapse.Delta) ([]*synapse.Delta, *synapse.ProviderError) {
-	for _, d := range deltas {
-		if d.Kind != synapse.DeltaCall {
-			continue
-		}
-		x.calls++
-		if d.Call.Name == "" {
-			return nil, malformed("tool call %d of the reply has no name", x.calls)
-		}
-		if d.Call.ID == "" || x.used[d.Call.ID] {
-			d.Call.ID = "call_" + strings.ToLower(rand.Text())
-		}
-		x.used[d.Call.ID] = true
-	}
-	return deltas, nil
-}
-
-// end is the last delta. Formats differ in whether calls are a reason to stop.
-func (x *exchange) end() *synapse.Delta {
-	f := x.stream.facts()
-	stop := f.stop
-	switch {
-	case x.calls > 0 && (stop == synapse.StopEnd || stop == synapse.StopUnknown || stop == ""):
-		stop = synapse.StopCalls
-	case x.calls == 0 && stop == synapse.StopCalls, stop == "":
-		stop = synapse.StopUnknown
-	}
-	usage := f.usage
-	usage.Requests = 1
-	if usage.CostUSD = f.cost; usage.CostUSD == nil {
-		usage.CostUSD = x.m.cost(x.model, usage)
-	}
-	name := f.model
-	if name == "" {
-		name = x.model
-	}
-	return &synapse.Delta{Kind: synapse.DeltaEnd, Stop: stop, Usage: usage, Model: name}
-}
-
 // close ends the request and waits until it is gone. A finished reply whose
 // body is about to end is read to that end first, so that its connection goes
 // back to the pool instead of being torn down.
@@ -241,14 +186,14 @@ func (x *exchange) close(cancel context.CancelFunc) {
 		return
 	}
 	defer x.resp.Body.Close()
-	if !x.stream.done() || x.eof || x.resp.ProtoMajor != 1 {
+	if !x.stream.done() || x.body.eof || x.resp.ProtoMajor != 1 {
 		cancel()
 		return
 	}
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		io.Copy(io.Discard, io.LimitReader(x.lines.src, maxErrorBody)) // only the end matters
+		io.Copy(io.Discard, io.LimitReader(x.body.src, maxErrorBody)) // only the end matters
 	}()
 	timer := time.NewTimer(lingerTime)
 	defer timer.Stop()
@@ -266,13 +211,110 @@ func cutOff(err error) *synapse.ProviderError {
 	return &synapse.ProviderError{Kind: synapse.ErrorStream, Message: fmt.Sprintf("the reply broke off: %v", err), Err: err}
 }
 
-// brokeOff is the failure of a reply that ended before it said so.
-func brokeOff(message string) *synapse.ProviderError {
-	return &synapse.ProviderError{Kind: synapse.ErrorStream, Message: message, Err: io.ErrUnexpectedEOF}
+// eventReader is a response's body with its events in canonical form.
+type eventReader struct {
+	x    *exchange
+	src  *bufio.Reader
+	out  bytes.Buffer
+	line []byte
+	err  error
+	eof  bool // the body was read to its end
 }
 
-const (
-	replyEmpty    = "the reply is empty"
-	replyUnended  = "the reply broke off before it said why it ended"
-	replyHalfCall = "the reply ended within a tool call"
-)
+func (r *eventReader) Read(p []byte) (int, error) {
+	for r.out.Len() == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.next()
+	}
+	return r.out.Read(p)
+}
+
+// Close leaves the body to the exchange.
+func (r *eventReader) Close() error { return nil }
+
+// next reads one event and writes what takes its place.
+func (r *eventReader) next() {
+	name, data, err := r.read()
+	if err == io.EOF && len(data) > 0 && !json.Valid(data) && !isDone(data) {
+		err = io.ErrUnexpectedEOF // cut within an event
+	}
+	if len(data) > 0 && (err == nil || err == io.EOF) {
+		out, fault := r.x.stream.event(name, data)
+		if fault != nil {
+			r.err = r.x.fault(fault)
+			return
+		}
+		r.out.Write(out)
+	}
+	switch {
+	case r.x.stream.done(), err == io.EOF:
+		r.eof = err == io.EOF
+		out, fault := r.x.stream.end()
+		if fault != nil {
+			r.err = r.x.fault(fault)
+			return
+		}
+		r.out.Write(out)
+		r.err = io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		r.err = r.x.fault(&synapse.ProviderError{
+			Kind: synapse.ErrorMalformed, Status: http.StatusOK, Message: fmt.Sprintf("one event is larger than %d MiB", maxEvent>>20),
+		})
+	case err != nil:
+		r.err = r.x.fault(cutOff(err))
+	}
+}
+
+// read returns the next event. An event at the very end of the body counts
+// without the empty line that closes it; if it was cut its data will not parse.
+func (r *eventReader) read() (name string, data []byte, err error) {
+	first := true
+	for {
+		line, err := r.readLine(maxEvent - len(data))
+		if err != nil && len(line) == 0 {
+			return name, data, err
+		}
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			if first {
+				continue
+			}
+			return name, data, nil
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			name, first = string(value), false
+		case "data":
+			if !first && len(data) > 0 {
+				data = append(data, '\n')
+			}
+			data, first = append(data, value...), false
+		case "error": // llama.cpp's own
+			name, first = "error", false
+			data = append(data, value...)
+		}
+		if err != nil {
+			return name, data, err
+		}
+	}
+}
+
+// readLine returns the next line with its end, valid until the next call.
+func (r *eventReader) readLine(limit int) ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		piece, err := r.src.ReadSlice('\n')
+		if len(r.line)+len(piece) > limit {
+			return nil, bufio.ErrTooLong
+		}
+		r.line = append(r.line, piece...)
+		if err != bufio.ErrBufferFull {
+			return r.line, err
+		}
+	}
+}

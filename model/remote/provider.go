@@ -4,187 +4,51 @@ import (
 	"slices"
 	"strings"
 
+	"charm.land/fantasy"
+	"charm.land/fantasy/providers/openai"
+	"charm.land/fantasy/providers/openaicompat"
+
 	synapse "github.com/synapse-agents/synapse"
 )
 
-// A Provider is one row of the table of those known by name: where it is, what
-// it takes, and what there is to say about it in words, for documentation.
+// A Provider is one row of the table of those known by name.
 type Provider struct {
 	Name    string
-	Aliases []string // other names that users may write
-	Title   string   // its name for people
-	// Wire is the format that its own endpoint speaks. Vertex speaks
-	// WireGemini, and WireAnthropic for Claude.
-	Wire    Wire
-	BaseURL string // empty: made of what the user gives, see BaseEnv and Env
-	// KeyEnv is the environment variable that by custom holds the key, KeyAlso
-	// another one; empty: it needs no key, or takes what Env says.
-	KeyEnv  string
-	KeyAlso string
-	BaseEnv string     // the variable that by custom holds another base URL
-	Env     []Variable // what else it takes by custom
+	BaseURL string // empty: the user must give one
+	KeyEnv  string // the environment variable that holds the key by custom; empty: needs none
 	// Local says that it is a server people run on their own machine: on
 	// loopback it costs nothing.
 	Local bool
-	// Catalog is the provider's name in the catalogue of models and prices,
-	// empty where that has none.
-	Catalog string
-
-	Caching  string // a sentence on prompt caching
-	Thinking string // a sentence on what a reasoning effort becomes
-	Notes    string // what else there is to know, may be empty
+	// Responses says that its own endpoint speaks OpenAI's Responses.
+	Responses bool
 
 	effort effortFunc
-	// replay is the field of an assistant message in which Chat Completions
-	// take reasoning back, empty where an unknown field is refused.
-	replay string
 }
 
-// A Variable is an environment variable that configures a provider.
-type Variable struct {
-	Name   string
-	About  string
-	Needed bool
-}
+// effortFunc maps an effort other than empty or inherit to what goes over the
+// Chat Completions wire: a reasoning_effort (empty for none) and further
+// fields of the body.
+type effortFunc func(model string, e synapse.Effort) (string, map[string]any)
 
-const (
-	automaticCache = "Automatic; what was served from the cache is counted."
-	markedCache    = "The tools, the system prompt and the last messages are marked, so that a longer conversation reads what a shorter one wrote."
-	claudeEfforts  = "Adaptive thinking with an effort from 4.6 on, a budget of tokens before (1,024 to 32,768); off disables it by name."
-	geminiEfforts  = "A thinking level from Gemini 3 on, a budget of tokens before (512 to 32,768); off is a budget of 0, which models that can't stop thinking refuse."
-	openaiEfforts  = "reasoning_effort; off is none, max the strongest word that the model has. Models that don't reason are not asked to."
-)
-
-// table lists every provider known by name. It is in the order in which a
-// provider is looked for when the user names none.
 var table = []Provider{
-	{
-		Name: "anthropic", Aliases: []string{"claude"}, Title: "Anthropic", Wire: WireAnthropic,
-		BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", BaseEnv: "ANTHROPIC_BASE_URL", Catalog: "anthropic",
-		Caching: markedCache, Thinking: claudeEfforts,
-		Notes: "Signed thinking goes back unchanged, redacted thinking too. Temperature is left out while the model thinks, and for models that refuse it.",
-	},
-	{
-		Name: "openai", Title: "OpenAI", Wire: WireResponses,
-		BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", BaseEnv: "OPENAI_BASE_URL", Catalog: "openai",
-		Env:     []Variable{{Name: "OPENAI_ORG_ID", About: "the organisation that pays"}, {Name: "OPENAI_PROJECT_ID", About: "the project that pays"}},
-		Caching: automaticCache, Thinking: openaiEfforts,
-		Notes:  "Responses, without storing anything at OpenAI; encrypted reasoning goes back. At a base URL of one's own: Chat Completions.",
-		effort: openaiEffort, replay: "reasoning_content",
-	},
-	{
-		Name: "gemini", Aliases: []string{"google"}, Title: "Google Gemini", Wire: WireGemini,
-		BaseURL: "https://generativelanguage.googleapis.com", KeyEnv: "GEMINI_API_KEY", KeyAlso: "GOOGLE_API_KEY", BaseEnv: "GEMINI_BASE_URL", Catalog: "gemini",
-		Caching: automaticCache, Thinking: geminiEfforts,
-		Notes: "Thought signatures go back with the calls they belong to.",
-	},
-	{
-		Name: "openrouter", Title: "OpenRouter", Wire: WireChat,
-		BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY", BaseEnv: "OPENROUTER_BASE_URL", Catalog: "openrouter",
-		Caching:  "Claude: the system prompt and the last messages are marked. Others: automatic.",
-		Thinking: "reasoning.effort; off is none, max is xhigh.",
-		Notes:    "What a reply cost is OpenRouter's own figure. Reasoning details go back unchanged.",
-		effort:   openrouterEffort, replay: "reasoning_details",
-	},
-	{
-		Name: "azure", Title: "Azure OpenAI", Wire: WireChat,
-		KeyEnv: "AZURE_OPENAI_API_KEY", BaseEnv: "AZURE_OPENAI_ENDPOINT", Catalog: "azure",
-		Env:     []Variable{{Name: "AZURE_OPENAI_API_VERSION", About: "a dated version asks the older endpoints, by deployment; unset: the v1 API"}},
-		Caching: automaticCache, Thinking: openaiEfforts,
-		Notes:  "The model's name is that of the deployment. The endpoint is https://RESOURCE.openai.azure.com.",
-		effort: openaiEffort,
-	},
-	{
-		Name: "bedrock", Aliases: []string{"aws"}, Title: "Amazon Bedrock", Wire: WireAnthropic, Catalog: "bedrock",
-		KeyEnv: "AWS_BEARER_TOKEN_BEDROCK",
-		Env: []Variable{
-			{Name: "AWS_REGION", About: "where the model runs, for example us-east-1", Needed: true},
-			{Name: "AWS_ACCESS_KEY_ID", About: "with AWS_SECRET_ACCESS_KEY, in place of the bearer token"},
-			{Name: "AWS_SECRET_ACCESS_KEY", About: "its other half"},
-			{Name: "AWS_SESSION_TOKEN", About: "of temporary keys"},
-			{Name: "AWS_PROFILE", About: "a profile of ~/.aws/credentials that holds keys"},
-		},
-		Caching: markedCache, Thinking: claudeEfforts,
-		Notes: "Claude only, by inference profile or model id (us.anthropic.claude-sonnet-4-5-20250929-v1:0). Single sign-on and assumed roles: put temporary keys into the environment with `aws configure export-credentials --format env`.",
-	},
-	{
-		Name: "vertex", Aliases: []string{"vertexai"}, Title: "Google Vertex AI", Wire: WireGemini, Catalog: "vertexai",
-		Env: []Variable{
-			{Name: "GOOGLE_CLOUD_PROJECT", About: "the project that pays", Needed: true},
-			{Name: "GOOGLE_CLOUD_LOCATION", About: "a region such as us-east5, or global, which is the default"},
-			{Name: "GOOGLE_APPLICATION_CREDENTIALS", About: "a file of credentials; else the one that `gcloud auth application-default login` writes"},
-		},
-		Caching: "Gemini: automatic. Claude: as for Anthropic.", Thinking: "As for Gemini and Anthropic.",
-		Notes: "Gemini and Claude (claude-sonnet-4-5@20250929).",
-	},
-	{
-		Name: "deepseek", Title: "DeepSeek", Wire: WireChat,
-		BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY", Catalog: "deepseek",
-		Caching: automaticCache, Thinking: "thinking is enabled or, for off, disabled; reasoning_effort is low, high or max.",
-		effort: deepseekEffort, replay: "reasoning_content",
-	},
-	{
-		Name: "groq", Title: "Groq", Wire: WireChat,
-		BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Catalog: "groq",
-		Caching: automaticCache, Thinking: "reasoning_effort for gpt-oss (low, medium, high) and Qwen 3 (default or, for off, none); other models are not asked to.",
-		effort: groqEffort,
-	},
-	{
-		Name: "mistral", Title: "Mistral", Wire: WireChat,
-		BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY",
-		Caching: automaticCache, Thinking: "Magistral always thinks, so that off is refused; the others don't.",
-		Notes:  "No prices in the catalogue: costs are unknown.",
-		effort: mistralEffort,
-	},
-	{
-		Name: "xai", Aliases: []string{"grok"}, Title: "xAI", Wire: WireChat,
-		BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", Catalog: "xai",
-		Caching: automaticCache, Thinking: "reasoning_effort (low, medium, high) for the models that take it; off is none, which models that can't stop thinking refuse.",
-		effort: xaiEffort,
-	},
-	{
-		Name: "ollama", Title: "Ollama", Wire: WireChat, BaseURL: "http://127.0.0.1:11434/v1", BaseEnv: "OLLAMA_HOST", Local: true,
-		Caching: automaticCache, Thinking: "reasoning_effort: none, low, medium, high.",
-		Notes: "Found by itself on loopback.", effort: threeEfforts, replay: "reasoning_content",
-	},
-	{
-		Name: "lmstudio", Title: "LM Studio", Wire: WireChat, BaseURL: "http://127.0.0.1:1234/v1", BaseEnv: "LMSTUDIO_BASE_URL", Local: true,
-		Caching: automaticCache, Thinking: "reasoning_effort: none, low, medium, high.",
-		Notes: "Found by itself on loopback.", effort: threeEfforts, replay: "reasoning_content",
-	},
-	{
-		Name: "llamacpp", Aliases: []string{"llama.cpp"}, Title: "llama.cpp server", Wire: WireChat, BaseURL: "http://127.0.0.1:8080/v1", BaseEnv: "LLAMACPP_BASE_URL", Local: true,
-		Caching: automaticCache, Thinking: "The chat template's switch and levels (enable_thinking, reasoning_effort).",
-		Notes: "Found by itself on loopback.", effort: templateEffort, replay: "reasoning_content",
-	},
-	{
-		Name: "openaicompat", Title: "any compatible endpoint", Wire: WireChat,
-		Caching: "The endpoint's own.", Thinking: "reasoning_effort; off is none, max is high.",
-		Notes:  "Any other name with a base URL, too. With kind anthropic, gemini or responses it is asked in that format.",
-		effort: compatEffort, replay: "reasoning_content",
-	},
+	{Name: "openai", BaseURL: openai.DefaultURL, KeyEnv: "OPENAI_API_KEY", Responses: true, effort: openaiEffort},
+	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Local: true, effort: threeEfforts},
+	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true, effort: threeEfforts},
+	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Local: true, effort: templateEffort},
+	{Name: "openaicompat", effort: compatEffort},
 }
 
-// Providers lists the providers known by name, in the order in which one is
-// looked for when the user names none.
+// Providers lists the providers known by name.
 func Providers() []Provider { return slices.Clone(table) }
 
-// Lookup finds a provider by its name or one of its aliases.
-func Lookup(name string) (Provider, bool) {
+// lookup finds a row; a name that is in none is an OpenAI-compatible endpoint.
+func lookup(name string) (Provider, bool) {
 	for _, p := range table {
-		if p.Name == name || slices.Contains(p.Aliases, name) {
+		if p.Name == name {
 			return p, true
 		}
 	}
-	return Provider{}, false
-}
-
-// rowOf finds a row; a name that is in none is an OpenAI-compatible endpoint.
-func rowOf(name string) (Provider, bool) {
-	if p, ok := Lookup(name); ok {
-		return p, true
-	}
-	return Provider{Name: name, Wire: WireChat, effort: compatEffort, replay: "reasoning_content"}, false
+	return Provider{Name: name, effort: compatEffort}, false
 }
 
 func names() []string {
@@ -227,4 +91,82 @@ func (m *model) cost(name string, u synapse.Usage) *float64 {
 		return new(float64)
 	}
 	return nil
+}
+
+// effortOptions returns the provider options that ask for an effort. Off goes
+// out as an explicit "none": leaving it out would mean the provider's default.
+// A model that cannot stop thinking then refuses the request, which is better
+// than one that thinks in secret.
+func (m *model) effortOptions(req *synapse.Request) fantasy.ProviderOptions {
+	if req.Effort == "" || req.Effort == synapse.EffortInherit {
+		return nil
+	}
+	word, body := m.row.effort(req.Model, req.Effort)
+	if word == "" && body == nil {
+		return nil
+	}
+	effort := openai.ReasoningEffort(word)
+	if m.wireFor(req.Model) == WireResponses {
+		return fantasy.ProviderOptions{openai.Name: &openai.ResponsesProviderOptions{ReasoningEffort: &effort}}
+	}
+	opts := &openaicompat.ProviderOptions{ExtraBody: body}
+	if word != "" {
+		opts.ReasoningEffort = &effort
+	}
+	return openaicompat.NewProviderOptions(opts)
+}
+
+// compatEffort is for endpoints of which nothing is known: the words of the
+// published format, whose strongest is "high" nearly everywhere.
+func compatEffort(_ string, e synapse.Effort) (string, map[string]any) {
+	switch e {
+	case synapse.EffortOff:
+		return "none", nil
+	case synapse.EffortMax:
+		return "high", nil
+	}
+	return string(e), nil
+}
+
+// threeEfforts is for servers that take none, low, medium and high and refuse
+// any other word.
+func threeEfforts(model string, e synapse.Effort) (string, map[string]any) {
+	if e == synapse.EffortMinimal {
+		e = synapse.EffortLow
+	}
+	return compatEffort(model, e)
+}
+
+// templateEffort is for llama.cpp, where thinking is the chat template's
+// business: some templates have a switch, some have levels.
+func templateEffort(model string, e synapse.Effort) (string, map[string]any) {
+	word, _ := threeEfforts(model, e)
+	args := map[string]any{"enable_thinking": e != synapse.EffortOff}
+	if e != synapse.EffortOff {
+		args["reasoning_effort"] = word
+	}
+	return word, map[string]any{"chat_template_kwargs": args}
+}
+
+// openaiEffort leaves models alone that do not reason: they refuse the field,
+// and to have thinking off they need not be told.
+func openaiEffort(model string, e synapse.Effort) (string, map[string]any) {
+	name := strings.ToLower(model)
+	for _, plain := range []string{"gpt-3", "gpt-4", "chatgpt-", "gpt-audio"} {
+		if strings.HasPrefix(name, plain) {
+			return "", nil
+		}
+	}
+	if e == synapse.EffortMax {
+		for _, old := range []string{"o1", "o3", "o4", "gpt-oss"} {
+			if strings.HasPrefix(name, old) {
+				return "high", nil
+			}
+		}
+		if name == "gpt-5" || strings.HasPrefix(name, "gpt-5-") || name == "gpt-5.1" || strings.HasPrefix(name, "gpt-5.1-2") {
+			return "high", nil
+		}
+		return "xhigh", nil
+	}
+	return compatEffort(model, e)
 }

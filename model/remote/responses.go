@@ -2,20 +2,20 @@ package remote
 
 import (
 	"encoding/json"
-	"fmt"
+	"io"
 
 	synapse "github.com/synapse-agents/synapse"
 )
 
-// responsesStream reads OpenAI's Responses.
+// responsesStream reads OpenAI's Responses. Events go on as they are where the
+// decoder behind has a use for them; the last one only in outline.
 type responsesStream struct {
 	seen    facts
 	ended   bool
 	started bool
 	// open holds the output indices of calls that have begun and not ended.
+	// The decoder forgets those, and does not know one that ends unbegun.
 	open map[int64]bool
-	// thought is whether any of the item's reasoning has been said.
-	thought bool
 }
 
 func newResponsesStream() *responsesStream { return &responsesStream{open: map[int64]bool{}} }
@@ -27,40 +27,30 @@ type responsesEvent struct {
 	Type         string `json:"type"`
 	OutputIndex  int64  `json:"output_index"`
 	SummaryIndex int64  `json:"summary_index"`
-	Delta        loose  `json:"delta"`
 	Item         struct {
-		Type      string          `json:"type"`
-		Status    loose           `json:"status"`
-		ID        loose           `json:"id"`
-		CallID    loose           `json:"call_id"`
-		Name      loose           `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Encrypted loose           `json:"encrypted_content"`
-		Summary   json.RawMessage `json:"summary"`
+		Type string `json:"type"`
 	} `json:"item"`
 	Response struct {
 		Model      loose           `json:"model"`
 		Error      json.RawMessage `json:"error"`
 		Incomplete struct {
-			Reason loose `json:"reason"`
+			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
-		Usage lenient[responsesUsage] `json:"usage"`
+		Usage *struct {
+			Input   count `json:"input_tokens"`
+			Output  count `json:"output_tokens"`
+			Details struct {
+				Cached count `json:"cached_tokens"`
+				Write  count `json:"cache_write_tokens"`
+			} `json:"input_tokens_details"`
+			OutputDetails struct {
+				Reasoning count `json:"reasoning_tokens"`
+			} `json:"output_tokens_details"`
+		} `json:"usage"`
 	} `json:"response"`
 }
 
-type responsesUsage struct {
-	Input   count `json:"input_tokens"`
-	Output  count `json:"output_tokens"`
-	Details struct {
-		Cached count `json:"cached_tokens"`
-		Write  count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	OutputDetails struct {
-		Reasoning count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (s *responsesStream) event(name string, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
+func (s *responsesStream) event(name string, data []byte) ([]byte, *synapse.ProviderError) {
 	if isDone(data) {
 		return nil, nil // not of this format, but proxies add it
 	}
@@ -76,29 +66,29 @@ func (s *responsesStream) event(name string, data []byte) ([]*synapse.Delta, *sy
 		s.seen.model = ev.Response.Model.text
 	}
 	switch ev.Type {
-	case "response.output_text.delta":
-		return said(textDelta(ev.Delta.text)), nil
+	case "response.created", "response.output_text.delta",
+		"response.reasoning_summary_part.added", "response.reasoning_summary_text.delta":
 	case "response.refusal.delta":
-		s.seen.stop = synapse.StopFilter // it is what the model said
-		return said(textDelta(ev.Delta.text)), nil
-	case "response.reasoning_summary_part.added":
-		if s.thought {
-			return said(reasoningDelta("\n\n")), nil
-		}
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.thought = true
-		return said(reasoningDelta(ev.Delta.text)), nil
+		// The decoder has no place for a refusal; it is what the model said.
+		s.seen.stop = synapse.StopFilter
+		ev.Type = "response.output_text.delta"
 	case "response.output_item.added":
-		s.thought = false
 		if ev.Item.Type == "function_call" {
 			s.open[ev.OutputIndex] = true
 		}
 	case "response.output_item.done":
-		return s.item(&ev, data)
+		if ev.Item.Type == "function_call" {
+			if !s.open[ev.OutputIndex] {
+				return nil, malformed("a tool call ends that has not begun: %s", excerpt(data))
+			}
+			delete(s.open, ev.OutputIndex)
+		}
 	case "response.completed", "response.incomplete":
 		s.finish(&ev)
+		data = []byte(`{"response":{"id":"r"}}`)
+		ev.Type = "response.completed"
 	case "response.failed":
-		e, ok := parseError(fmt.Appendf(nil, `{"error":%s}`, ev.Response.Error))
+		e, ok := parseError(append(append([]byte(`{"error":`), ev.Response.Error...), '}'))
 		if !ok {
 			e.message = "the provider says that the reply failed"
 		}
@@ -110,54 +100,41 @@ func (s *responsesStream) event(name string, data []byte) ([]*synapse.Delta, *sy
 			}
 			return nil, e.fault(0)
 		}
+		return nil, nil // of no use to anybody here
 	}
-	return nil, nil
+	return canonical(ev.Type, data)
 }
 
-// said drops a delta that says nothing.
-func said(d *synapse.Delta) []*synapse.Delta {
-	if d.Text == "" {
-		return nil
+// canonical writes an event with its type, and without an error beside it that
+// is null: the SDK takes any for a failure.
+func canonical(kind string, data []byte) ([]byte, *synapse.ProviderError) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, malformed("an event of the stream is no JSON object: %s", excerpt(data))
 	}
-	return []*synapse.Delta{d}
-}
-
-// item takes an output item that is done: only there are its call and its
-// encrypted reasoning whole.
-func (s *responsesStream) item(ev *responsesEvent, data []byte) ([]*synapse.Delta, *synapse.ProviderError) {
-	switch ev.Item.Type {
-	case "function_call":
-		if !s.open[ev.OutputIndex] {
-			return nil, malformed("a tool call ends that has not begun: %s", excerpt(data))
-		}
-		delete(s.open, ev.OutputIndex)
-		if ev.Item.Status.text == "incomplete" {
-			return nil, nil // cut off by the output limit
-		}
-		return []*synapse.Delta{callDelta(ev.Item.CallID.text, ev.Item.Name.text, argumentText(ev.Item.Arguments))}, nil
-	case "reasoning":
-		if ev.Item.Encrypted.text == "" {
-			return nil, nil
-		}
-		thought := responsesThought{ID: ev.Item.ID.text, Encrypted: ev.Item.Encrypted.text, Summary: []responsesSummary{}}
-		if !isNull(ev.Item.Summary) {
-			_ = json.Unmarshal(ev.Item.Summary, &thought.Summary) // what can't be read is not sent back
-		}
-		return []*synapse.Delta{{Kind: synapse.DeltaReasoning, Opaque: seal(opaqueResponses, thought)}}, nil
+	if raw := fields["error"]; !isNull(raw) {
+		e, _ := parseError(data)
+		return nil, e.fault(0)
 	}
-	return nil, nil
+	delete(fields, "error")
+	fields["type"], _ = json.Marshal(kind) // a string always marshals
+	line, err := json.Marshal(fields)
+	if err != nil {
+		return nil, malformed("an event of the stream is no JSON: %s", excerpt(data))
+	}
+	return append(append([]byte("event: "+kind+"\ndata: "), line...), "\n\n"...), nil
 }
 
 func (s *responsesStream) finish(ev *responsesEvent) {
 	s.ended = true
-	if u := ev.Response.Usage.v; u != nil {
+	if u := ev.Response.Usage; u != nil {
 		s.seen.usage = within(synapse.Usage{
 			InputTokens: int64(u.Input), OutputTokens: int64(u.Output),
 			CacheReadTokens: int64(u.Details.Cached), CacheWriteTokens: int64(u.Details.Write),
 			ReasoningTokens: int64(u.OutputDetails.Reasoning),
 		})
 	}
-	switch reason := ev.Response.Incomplete.Reason.text; {
+	switch reason := ev.Response.Incomplete.Reason; {
 	case reason == "max_output_tokens" || reason == "max_tokens":
 		s.seen.stop = synapse.StopLength
 	case reason == "content_filter":
@@ -169,14 +146,14 @@ func (s *responsesStream) finish(ev *responsesEvent) {
 	}
 }
 
-func (s *responsesStream) end() ([]*synapse.Delta, *synapse.ProviderError) {
+func (s *responsesStream) end() ([]byte, *synapse.ProviderError) {
 	switch {
 	case !s.started:
-		return nil, brokeOff(replyEmpty)
+		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply is empty", Err: io.ErrUnexpectedEOF}
 	case !s.ended:
-		return nil, brokeOff(replyUnended)
+		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply broke off before it said why it ended", Err: io.ErrUnexpectedEOF}
 	case len(s.open) > 0 && s.seen.stop != synapse.StopLength && s.seen.stop != synapse.StopFilter:
-		return nil, brokeOff(replyHalfCall)
+		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply ended within a tool call", Err: io.ErrUnexpectedEOF}
 	}
 	return nil, nil
 }
