@@ -108,14 +108,19 @@ func (m *model) anthropicBody(req *synapse.Request) (*anthropicBody, error) {
 	return body, nil
 }
 
-// outputLimit is how much the model may write: the format wants it said.
+// outputLimit is how much the model may write: the format wants it said. What
+// is asked for is taken out of what the conversation may fill, so it is no more
+// than a turn needs.
 func (m *model) outputLimit(req *synapse.Request) int64 {
 	if req.MaxTokens > 0 {
 		return req.MaxTokens
 	}
 	if m.maxOutput != nil {
 		if n := m.maxOutput(req.Model); n > 0 {
-			return n
+			if req.Effort == synapse.EffortHigh || req.Effort == synapse.EffortMax {
+				return min(n, 64000)
+			}
+			return min(n, 32000)
 		}
 	}
 	if v := parseClaude(req.Model); v.known && v.major == 3 {

@@ -29,6 +29,8 @@ type Provider struct {
 	// Catalog is the provider's name in the catalogue of models and prices,
 	// empty where that has none.
 	Catalog string
+	// Model is taken when the user names none and no catalogue has one.
+	Model string
 
 	Caching  string // a sentence on prompt caching
 	Thinking string // a sentence on what a reasoning effort becomes
@@ -131,7 +133,7 @@ var table = []Provider{
 	},
 	{
 		Name: "mistral", Title: "Mistral", Wire: WireChat,
-		BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY",
+		BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY", Model: "mistral-large-latest",
 		Caching: automaticCache, Thinking: "Magistral always thinks, so that off is refused; the others don't.",
 		Notes:  "No prices in the catalogue: costs are unknown.",
 		effort: mistralEffort,

@@ -235,6 +235,7 @@ func (e apiError) tooLong() bool {
 		"maximum context length", "context length", "context window", "context size",
 		"prompt is too long", "input is too long", "input too long", "range of input length", "too many input tokens",
 		"exceeds the maximum number of tokens", // Gemini
+		"exceed context limit",                 // Anthropic, of prompt and reply together
 	} {
 		if strings.Contains(text, phrase) {
 			return true

@@ -255,6 +255,7 @@ func TestEveryWireFails(t *testing.T) {
 			{"400", refuse(400, "invalid_request_error", "messages: bad"), synapse.ErrorRequest, 0, "messages: bad"},
 			{"413", refuse(413, "request_too_large", "Request exceeds the maximum size"), synapse.ErrorContext, 0, ""},
 			{"too long, Anthropic", refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), synapse.ErrorContext, 0, "210000"},
+			{"too long together", refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length"), synapse.ErrorContext, 0, ""},
 			{"too long, Gemini", refuse(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."), synapse.ErrorContext, 0, ""},
 			{"too long, OpenAI", refuse(400, "invalid_request_error", "Your input exceeds the context window of this model."), synapse.ErrorContext, 0, ""},
 			{"page with 502", answer{status: 502, header: html, body: "<html><h1>502 Bad Gateway</h1></html>"}, synapse.ErrorServer, 0, "502 Bad Gateway"},
