@@ -2,12 +2,9 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -20,16 +17,11 @@ import (
 	"github.com/synapse-agents/synapse/model/remote"
 )
 
-// defaultModels are the models taken of a provider whose key is all that the
-// user has set.
-var defaultModels = map[string]string{
-	"openai": "gpt-5",
-}
-
 // models makes models of references, and finds the main agent's when the user
 // names none.
 type models struct {
-	own map[string]synapse.Model
+	own  map[string]synapse.Model
+	home string // "": no file of the user's is read
 
 	mu     sync.Mutex
 	made   map[madeKey]synapse.Model
@@ -39,10 +31,10 @@ type models struct {
 
 // madeKey tells connections apart: the same provider may get another endpoint
 // when settings change.
-type madeKey struct{ provider, baseURL, key string }
+type madeKey struct{ provider, baseURL, key, cloud string }
 
 func newModels(opt Options) *models {
-	return &models{own: opt.Models, made: map[madeKey]synapse.Model{}}
+	return &models{own: opt.Models, home: opt.Home, made: map[madeKey]synapse.Model{}}
 }
 
 // known reports whether there is a provider of that name.
@@ -53,7 +45,8 @@ func (m *models) known(set *settings.Settings, name string) bool {
 	if _, ok := set.Providers[name]; ok {
 		return true
 	}
-	return slices.ContainsFunc(remote.Providers(), func(p remote.Provider) bool { return p.Name == name })
+	_, ok := remote.Lookup(name)
+	return ok
 }
 
 // model returns the model of a reference.
@@ -70,7 +63,7 @@ func (m *models) model(set *settings.Settings, ref synapse.ModelRef) (synapse.Mo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := madeKey{cfg.Provider, cfg.BaseURL, cfg.APIKey}
+	key := madeKey{cfg.Provider, cfg.BaseURL, cfg.APIKey, fmt.Sprint(cfg.Cloud, cfg.Wire)}
 	if made, ok := m.made[key]; ok {
 		return made, nil
 	}
@@ -87,6 +80,12 @@ func (m *models) config(set *settings.Settings, name string) (remote.Config, err
 	cfg := remote.Config{Provider: name}
 	if p, ok := set.Providers[name]; ok {
 		cfg.BaseURL = p.V.BaseURL
+		var err error
+		if p.V.Kind != "" {
+			if cfg.Wire, err = remote.ParseWire(p.V.Kind); err != nil {
+				return cfg, configErrorf("provider %s: kind (%s): %w", name, p.Origin, err)
+			}
+		}
 		if env := p.V.APIKeyEnv; env != "" {
 			secret, ok := set.Secrets.Get(env)
 			if !ok {
@@ -96,34 +95,64 @@ func (m *models) config(set *settings.Settings, name string) (remote.Config, err
 		}
 		return cfg, nil
 	}
-	for _, v := range settings.ProviderVars() {
-		secret, ok := set.Secrets.Get(v.Name)
-		if v.Provider != name || !ok {
-			continue
-		}
-		switch {
-		case strings.HasSuffix(v.Name, "_BASE_URL"):
-			cfg.BaseURL = secret.Reveal()
-		case strings.HasSuffix(v.Name, "_API_KEY"):
-			cfg.APIKey = secret.Reveal()
-		}
-	}
-	for _, f := range m.found() {
-		if f.Provider == name && cfg.BaseURL == "" {
-			cfg.BaseURL = f.BaseURL
-		}
-	}
-	if name == "ollama" && cfg.BaseURL == "" {
-		if host, ok := set.Secrets.Get("OLLAMA_HOST"); ok {
-			cfg.BaseURL = ollamaURL(host.Reveal())
-		}
-	}
-	i := slices.IndexFunc(remote.Providers(), func(p remote.Provider) bool { return p.Name == name })
-	switch {
-	case i < 0:
+	row, ok := remote.Lookup(name)
+	if !ok {
 		return cfg, configErrorf("there is no provider %q: there are %s; further ones are named in the setting providers", name, strings.Join(m.names(set), ", "))
-	case cfg.APIKey == "" && cfg.BaseURL == "" && remote.Providers()[i].KeyEnv != "":
-		return cfg, configErrorf("provider %s: %s is not set", name, remote.Providers()[i].KeyEnv)
+	}
+	secret := func(name string) string {
+		s, _ := set.Secrets.Get(name)
+		return s.Reveal()
+	}
+	cfg.APIKey, cfg.BaseURL = secret(row.KeyEnv), secret(row.BaseEnv)
+	if cfg.APIKey == "" {
+		cfg.APIKey = secret(row.KeyAlso)
+	}
+	switch row.Name {
+	case "openai":
+		cfg.Headers = map[string]string{}
+		for header, env := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
+			if v := secret(env); v != "" {
+				cfg.Headers[header] = v
+			}
+		}
+	case "ollama":
+		cfg.APIKey = secret("OLLAMA_API_KEY")
+		if cfg.BaseURL != "" {
+			cfg.BaseURL = ollamaURL(cfg.BaseURL)
+		}
+	}
+	if row.Local {
+		for _, f := range m.found() {
+			if f.Provider == row.Name && cfg.BaseURL == "" {
+				cfg.BaseURL = f.BaseURL
+			}
+		}
+	}
+	var err error
+	if cfg.Cloud, err = m.cloud(set, row.Name); err != nil {
+		return cfg, configErrorf("provider %s: %w", name, err)
+	}
+	if cfg.APIKey == "" && cfg.BaseURL == "" && row.BaseURL != "" && row.KeyEnv != "" {
+		also := ""
+		if row.KeyAlso != "" {
+			also = " (nor " + row.KeyAlso + ")"
+		}
+		return cfg, configErrorf("provider %s: %s is not set%s", name, row.KeyEnv, also)
+	}
+	// The catalogue's prices are those of the provider itself, not of whoever
+	// answers at another address in its name.
+	if row.Catalog != "" && (cfg.BaseURL == "" || row.Name == "azure") {
+		cfg.Price = func(model string) (remote.Price, bool) {
+			f, ok := factOf(row, model)
+			if !ok || f.price == nil {
+				return remote.Price{}, false
+			}
+			return *f.price, true
+		}
+		cfg.MaxOutput = func(model string) int64 {
+			f, _ := factOf(row, model)
+			return f.maxOutput
+		}
 	}
 	return cfg, nil
 }
@@ -158,6 +187,9 @@ func (m *models) choose(ctx context.Context, set *settings.Settings) (compile.Ch
 	if c.Effort == synapse.EffortInherit || c.Effort == "" {
 		c.Effort, c.EffortOrigin = "", compile.OriginDefault
 	}
+	if err := m.check(set); err != nil {
+		return c, err
+	}
 	if name := set.Model.V; name != "" {
 		ref, err := m.resolve(set, name)
 		if err != nil {
@@ -182,21 +214,53 @@ func originOf(o settings.Origin) string {
 
 // resolve reads "provider:model" or an alias.
 func (m *models) resolve(set *settings.Settings, name string) (synapse.ModelRef, error) {
-	for range 8 {
+	asked := name
+	seen := []string{name}
+	for {
 		alias, ok := set.ModelAliases[name]
 		if !ok {
 			break
 		}
-		name = alias.V
+		name = strings.TrimSpace(alias.V)
+		if slices.Contains(seen, name) {
+			return synapse.ModelRef{}, fmt.Errorf("the alias %q leads round in a circle (%s): give one of them a provider:model", asked, strings.Join(append(seen, name), " → "))
+		}
+		seen = append(seen, name)
 	}
 	ref, err := synapse.ParseModelRef(name)
 	if err != nil {
+		if len(set.ModelAliases) > 0 {
+			return ref, fmt.Errorf("%w, or an alias, of which there are %s", err, strings.Join(slices.Sorted(maps.Keys(set.ModelAliases)), ", "))
+		}
 		return ref, err
 	}
 	if !m.known(set, ref.Provider) {
 		return ref, fmt.Errorf("model %q: there is no provider %q: there are %s", name, ref.Provider, strings.Join(m.names(set), ", "))
 	}
 	return ref, nil
+}
+
+// check reads every alias and the fallback chain, so that a slip in them is
+// found when the program starts and not when a provider is out of service.
+func (m *models) check(set *settings.Settings) error {
+	for _, name := range slices.Sorted(maps.Keys(set.ModelAliases)) {
+		alias := set.ModelAliases[name]
+		if target := strings.TrimSpace(alias.V); target == "" || target == string(synapse.EffortInherit) {
+			continue // it says on purpose that the name has no meaning here
+		}
+		if _, err := m.resolve(set, name); err != nil {
+			return configErrorf("%s: model_aliases: %q: %w", alias.Origin, name, err)
+		}
+	}
+	for i, name := range set.FallbackModels.V {
+		if name == "" || name == string(synapse.EffortInherit) {
+			continue
+		}
+		if _, err := m.resolve(set, name); err != nil {
+			return configErrorf("%s: fallback_models: entry %d: %w", set.FallbackModels.Origin, i+1, err)
+		}
+	}
+	return nil
 }
 
 // configured finds a model when the user names none.
@@ -206,7 +270,10 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 	}
 	for _, p := range remote.Providers() {
 		key, hasKey := set.Secrets.Get(p.KeyEnv)
-		base, hasBase := set.Secrets.Get(strings.TrimSuffix(p.KeyEnv, "_API_KEY") + "_BASE_URL")
+		if !hasKey {
+			key, hasKey = set.Secrets.Get(p.KeyAlso)
+		}
+		base, hasBase := set.Secrets.Get(p.BaseEnv)
 		if p.Local || !hasKey && !hasBase {
 			continue
 		}
@@ -214,14 +281,18 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		if hasKey {
 			origin = key.Origin
 		}
-		if name := defaultModels[p.Name]; name != "" && !hasBase {
-			return synapse.ModelRef{Provider: p.Name, Name: name}, origin.String(), nil
-		}
 		cfg, err := m.config(set, p.Name)
 		if err != nil {
 			return synapse.ModelRef{}, "", err
 		}
-		names, err := listModels(ctx, cfg, p)
+		if !hasBase || p.Name == "azure" {
+			name := defaultModel(p, cfg.Cloud.Region)
+			if name == "" {
+				return synapse.ModelRef{}, "", configErrorf("%s is set, but no model is named: name one with -m %s:MODEL", origin, p.Name)
+			}
+			return synapse.ModelRef{Provider: p.Name, Name: name}, origin.String(), nil
+		}
+		names, err := listModels(ctx, cfg)
 		if err != nil {
 			return synapse.ModelRef{}, "", configErrorf("%s is set, but no model is named and the endpoint doesn't list any (%w): name one with -m %s:MODEL", origin, err, p.Name)
 		}
@@ -233,13 +304,6 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 			return synapse.ModelRef{Provider: name, Name: p.V.Models[0]}, p.Origin.String(), nil
 		}
 		return synapse.ModelRef{}, "", configErrorf("provider %s (%s) names no models: add them, or choose one with -m %s:MODEL", name, p.Origin, name)
-	}
-	for _, v := range settings.ProviderVars() {
-		if _, ok := set.Secrets.Get(v.Name); ok && v.Secret {
-			return synapse.ModelRef{}, "", configErrorf(
-				"%s is set, but this version has no provider %s: it speaks to OpenAI-compatible endpoints; choose one with -m openai:MODEL and OPENAI_BASE_URL, or -m %s:%s for the rules",
-				v.Name, v.Provider, offline.Provider, offline.Name)
-		}
 	}
 	if set.ProbeLocal.V {
 		if found := m.probe(ctx, set); len(found) > 0 {
@@ -275,45 +339,18 @@ func ollamaURL(host string) string {
 	return strings.TrimSuffix(host, "/") + "/v1"
 }
 
-// listModels asks an endpoint for the models it has.
-func listModels(ctx context.Context, cfg remote.Config, p remote.Provider) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// listModels asks an endpoint for the models it has; there is at least one.
+func listModels(ctx context.Context, cfg remote.Config) ([]string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, errNoAnswer)
 	defer cancel()
-	base := cfg.BaseURL
-	if base == "" {
-		base = p.BaseURL
+	names, err := remote.List(ctx, cfg)
+	if err == nil && len(names) == 0 {
+		err = errors.New("an empty list")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/models", nil)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
-	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&list); err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, d := range list.Data {
-		if d.ID != "" {
-			names = append(names, d.ID)
-		}
-	}
-	if len(names) == 0 {
-		return nil, errors.New("an empty list")
-	}
-	return names, nil
+	return names, err
 }
+
+// listTimeout is how long an endpoint may take to say which models it has.
+const listTimeout = 5 * time.Second
+
+var errNoAnswer = errors.New("no answer in time")
