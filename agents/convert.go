@@ -87,6 +87,8 @@ type converter struct {
 	diags []Diagnostic
 	// losses are the restrictions that are lost.
 	losses []string
+	// delegates says that the file lets the agent delegate.
+	delegates bool
 }
 
 // keyText is one key of the file, with its value as YAML or TOML.
@@ -94,13 +96,6 @@ type keyText struct {
 	field string // our name of it, by which comments find it
 	key   string
 	text  string
-}
-
-func (c *converter) title() string {
-	if c.p == nil {
-		return "our format"
-	}
-	return c.p.Title
 }
 
 // lost reports what is not said in the file. Where it restricted the agent that
@@ -186,7 +181,7 @@ func (c *converter) fields() {
 	default:
 		c.lost("background", false, "that it runs in the background can't be said for %s", c.p.Title)
 	}
-	if d.CanSpawn && !w.permission && !slices.ContainsFunc(c.out, func(k keyText) bool { return k.field == "tools" && strings.Contains(k.text, "agent") }) {
+	if d.CanSpawn && !c.delegates {
 		c.lost("can_spawn_subagent", false, "that it may delegate can't be said for %s", c.p.Title)
 	}
 	if d.Ownership == OwnershipHandoff {

@@ -71,9 +71,8 @@ func (c *converter) toolList() {
 			}
 		}
 	}
-	for _, name := range c.serverTools() {
-		names = append(names, name)
-	}
+	c.delegates = c.w.spawns && granted["task"]
+	names = append(names, c.serverTools()...)
 	var lost []string
 	for _, tool := range builtinTools {
 		if have[tool] && !granted[tool] && !slices.Contains(optional, tool) && tool != "write_todos" {
@@ -205,6 +204,14 @@ func (c *converter) readOnly() {
 	case same(full):
 		return
 	case same(locked):
+		// There a shell that changes nothing stays, whatever we make of the word
+		// when we read it.
+		for _, s := range samples(subjectKind("execute"), d) {
+			if d.judges("execute", s) != policy.Allow {
+				c.lost("tools", true, "the shell can't be taken away for %s, only kept from changing anything", c.p.Title)
+				break
+			}
+		}
 	default:
 		c.lost("tools", true, "which tools the agent has can't be said for %s, only that it changes nothing", c.p.Title)
 		if d.judges("write_file", "x") != policy.Deny || d.judges("execute", "ls") != policy.Deny {
@@ -243,6 +250,7 @@ func (c *converter) permission() {
 			rules = append(rules, member{t.Name, c.patternMap(t, s)})
 		}
 	}
+	c.delegates = d.CanSpawn
 	switch s := d.standing("task"); {
 	case d.CanSpawn && len(s.patterns) > 0:
 		rules = append(rules, member{"task", c.patternMap(*c.p.lookupTool("task"), s)})

@@ -66,7 +66,7 @@ func copilot() *product {
 		ignored("hooks", "hooks are run from the user's settings alone, not from an agent's file"),
 	)
 	p.judge = judge{anyName: true, needs: []string{"description"}, strictYAML: true, tools: "tools"}
-	p.writer = &writer{lists: true, emptyList: true, model: true, visibility: true}
+	p.writer = &writer{lists: true, emptyList: true, model: true, visibility: true, spawns: true}
 	return p
 }
 

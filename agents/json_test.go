@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -115,5 +116,34 @@ func TestMarkdownAndJSONAgree(t *testing.T) {
 		if diff := cmp.Diff(say(mdDiags), say(jsDiags)); diff != "" {
 			t.Errorf("%s: diagnostics (-Markdown +JSON):\n%s", v, diff)
 		}
+	}
+}
+
+// TestJSONComments: a product's JSON may have comments and commas at the end;
+// places are those of the file as it is.
+func TestJSONComments(t *testing.T) {
+	text := "// a\n{/* b */ \"x\": \"// no, /* no */\", // c\n  \"agent\": {\n    /* d\n */ \"a\": {\"description\": \"d\", \"prompt\": \"p\\\"//\", \"mode\": \"odd\",},\n  },\n}\n"
+	defs, diags := agents.ParseJSON("opencode.json", []byte(text), agents.ParseOptions{Origin: "opencode"})
+	if len(defs) != 1 || defs[0].Prompt != `p"//` || len(diags) != 1 || diags[0].Line != 5 || diags[0].Column != 58 {
+		t.Errorf("%+v, %v", defs, diags)
+	}
+	if _, diags := agents.ParseJSON("x.json", []byte("// no\n{}"), agents.ParseOptions{}); !agents.HasErrors(diags) {
+		t.Error("our own JSON has comments now")
+	}
+	start := time.Now()
+	agents.ParseJSON("opencode.json", []byte("{"+strings.Repeat("/**/", 1_000_000)+"}"), agents.ParseOptions{Origin: "opencode"})
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	// Many patterns with many stars are not as many rules as they like.
+	var b strings.Builder
+	b.WriteString(`{"agent": {"a": {"description": "d", "prompt": "p", "permission": {"edit": {`)
+	for i := range 300 {
+		fmt.Fprintf(&b, `"%d*a*b*c*d": "deny",`, i)
+	}
+	b.WriteString(`"x": "deny"}}}}}`)
+	defs, _ = agents.ParseJSON("opencode.json", []byte(b.String()), agents.ParseOptions{Origin: "opencode"})
+	if len(defs) != 1 || !defs[0].Broken {
+		t.Error("thousands of rules load")
 	}
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -211,7 +212,7 @@ func stripComments(text []byte) []byte {
 			}
 		case c == '/' && i+1 < len(out) && out[i+1] == '*':
 			end := len(out)
-			if k := strings.Index(string(out[i+2:]), "*/"); k >= 0 {
+			if k := bytes.Index(out[i+2:], []byte("*/")); k >= 0 {
 				end = i + 2 + k + 2
 			}
 			for ; i < end; i++ {

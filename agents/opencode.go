@@ -222,12 +222,19 @@ func finishOpencode(r *reader) {
 	}
 }
 
+// maxRules bounds how many rules come of one definition's permissions: a
+// pattern with stars that cross folders is several here.
+const maxRules = 4000
+
 // opencodeOwner says which permission decides on calls of a tool, where several
 // are about it. The others can only take from it.
 var opencodeOwner = map[string]string{
 	"write_file": "edit", "edit_file": "edit", "patch": "edit",
 	"search_files": "grep", "grep": "grep", "find_files": "glob", "glob": "glob", "ls": "list",
 }
+
+// searchTools are those of ours that others stand for in the application.
+var searchTools = []string{"ls", "glob", "grep"}
 
 // orderedRules adds the rules for one of opencode's permissions.
 func (r *reader) orderedRules(p permission) error {
@@ -245,12 +252,18 @@ func (r *reader) orderedRules(p permission) error {
 				}
 				continue
 			}
+			if q.action == policy.Allow && p.tool != "*" && slices.Contains(searchTools, tool) {
+				continue // what it grants is the tool that stands for these
+			}
 			patterns, err := r.orderedPattern(tool, q)
 			if err != nil {
 				return err
 			}
 			for _, pattern := range patterns {
 				rule, err := r.newRule(q.node, tool, pattern, q.action)
+				if len(r.d.Permissions) >= maxRules {
+					return r.bad(q.node, "write fewer patterns, or with fewer stars", "comes to more than %d rules", maxRules)
+				}
 				switch {
 				case err == nil:
 					r.d.Permissions = append(r.d.Permissions, rule)

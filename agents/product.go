@@ -197,6 +197,9 @@ func (p *product) build(own ...*field) *product {
 	for _, f := range own {
 		taken[f.name] = true
 		info := ProductField{Key: f.spelling(), Also: slices.Clone(f.own), As: f.name, Restricts: f.restricts, About: f.about}
+		if f.name == "tools" && f.about == native.exact["tools"].about {
+			info.About = "names of tools: just those, and what is said above where there is none"
+		}
 		if f.ignored != "" || f.as != "" {
 			info.As, info.About = f.as, cmpText(f.about, f.ignored)
 		}

@@ -45,6 +45,10 @@ func parseTOMLTree(text string) (root *yaml.Node, err error) {
 			root, err = nil, fmt.Errorf("%v", v)
 		}
 	}()
+	if at, what := boundTOML(text); at >= 0 {
+		line, col := position([]byte(text), at)
+		return nil, &tomlError{line, col, "it has more " + what + " than are read"}
+	}
 	var doc map[string]any
 	meta, err := toml.Decode(text, &doc)
 	if err != nil {

@@ -145,3 +145,75 @@ func stringEnd(text string, i int) int {
 	}
 	return lineEnd(text, i)
 }
+
+// The bounds on what a TOML document may hold: the library takes time that
+// grows faster than the text for each of these.
+const (
+	maxTOMLHeaders = 2000 // lines [table] and [[table]]
+	maxTOMLDepth   = 64   // of dotted keys, and of values in values
+	maxTOMLKeys    = 20_000
+)
+
+// boundTOML says where a document holds more than is read, -1 if nowhere.
+func boundTOML(text string) (offset int, what string) {
+	headers, keys := 0, 0
+	for i := 0; i < len(text); {
+		j := i + len(text[i:]) - len(strings.TrimLeft(text[i:], " \t\r"))
+		rest := text[j:]
+		switch {
+		case rest == "" || rest[0] == '\n' || rest[0] == '#':
+			i = lineEnd(text, j)
+			continue
+		case rest[0] == '[':
+			if headers++; headers > maxTOMLHeaders {
+				return j, "tables"
+			}
+		default:
+			if keys++; keys > maxTOMLKeys {
+				return j, "keys"
+			}
+		}
+		end := valueEnd
+		if rest[0] == '[' {
+			end = lineEnd
+		}
+		next := end(text, j)
+		if k := deepAt(text[j:next]); k >= 0 {
+			return j + k, "levels"
+		}
+		i = next
+	}
+	return -1, ""
+}
+
+// deepAt returns where a line with its value is nested too deeply, -1 if it is
+// not. Strings and comments are passed over.
+func deepAt(s string) int {
+	depth, dots, commas := 0, 0, 0
+	for i := 0; i < len(s); {
+		switch s[i] {
+		case '"', '\'':
+			i = stringEnd(s, i)
+			continue
+		case '#':
+			i = lineEnd(s, i)
+			continue
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case '.':
+			dots++
+		case '=', ',', '\n':
+			dots = 0
+			if commas++; commas > maxTOMLKeys {
+				return i
+			}
+		}
+		if depth > maxTOMLDepth || dots > maxTOMLDepth {
+			return i
+		}
+		i++
+	}
+	return -1
+}

@@ -5,7 +5,6 @@ import "github.com/synapse-agents/synapse"
 // writer says what a product's format can say, and under which keys. What is
 // not here is lost when a definition is converted, and reported.
 type writer struct {
-	suffix string // of the file's name, by default the format's
 	// noName: the file's name is the agent's, so that a key is only written
 	// where the two differ. slugs: names are lower-case letters, digits, - and _.
 	noName, slugs bool
@@ -16,6 +15,9 @@ type writer struct {
 	denies                       string // the key of a list of denials
 	permission                   bool   // ordered rules with patterns
 	readOnly                     string // a line that takes writing and the shell away
+
+	// spawns: naming the tool that delegates lets the agent delegate.
+	spawns bool
 
 	mode, disable, visibility bool
 	turns, minutes            string

@@ -219,8 +219,7 @@ func TestQuestions(t *testing.T) {
 	if len(questions) < 24 {
 		t.Errorf("%d questions", len(questions))
 	}
-	sources := map[string]source{}
-	now := readTree(t, sources)
+	now := readTree(t, nil)
 	for _, q := range questions {
 		t.Run(q.ask, func(t *testing.T) {
 			if raceDetector && len(q.agent) < 2 {
@@ -240,7 +239,7 @@ func TestQuestions(t *testing.T) {
 				var events []*synapse.Event
 				out, events = finish(t, h.Run(t.Context(), host.Input{Prompt: q.ask}))
 				before := now
-				if now = readTree(t, sources); !now.same(before) {
+				if now = readTree(t, now); !now.same(before) {
 					continue // somebody is at work: ask again
 				}
 				if out.Status != synapse.StatusCompleted || out.Failed > 0 {
@@ -532,29 +531,24 @@ func (a *answer) started(events []*synapse.Event, want []string) {
 // A tree is the repository's text as it was read at one moment.
 type tree struct {
 	content map[string]string // by slash-separated path, without what git ignores
+	stamps  map[string]string // of every file, ignored or not
 	head    string            // the last commit, where there are any
 	split   map[string][]string
-	sources map[string]source // parsed so far, by file; shared by the trees of a test
+	sources map[string]source // parsed so far, by file
 }
 
-// readTree reads every file that git does not ignore.
-func readTree(t *testing.T, sources map[string]source) *tree {
+// readTree reads every file that git does not ignore. Where nothing has changed
+// since before, it returns that.
+func readTree(t *testing.T, before *tree) *tree {
 	t.Helper()
-	tr := &tree{content: map[string]string{}, split: map[string][]string{}, sources: sources}
-	var names []string
-	ignored := func(string) bool { return false }
-	if out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output(); err == nil && len(out) > 0 {
-		known := map[string]bool{}
-		for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-			known[name] = true
-		}
-		ignored = func(name string) bool { return !known[name] }
-		if head, err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Output(); err == nil {
-			tr.head = string(head)
-		}
+	tr := &tree{content: map[string]string{}, stamps: map[string]string{}, split: map[string][]string{}, sources: map[string]source{}}
+	if before != nil {
+		tr.sources = before.sources
+	}
+	if head, err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Output(); err == nil {
+		tr.head = string(head)
 	}
 	err := filepath.WalkDir("..", func(p string, d os.DirEntry, err error) error {
-		name := strings.TrimPrefix(filepath.ToSlash(p), "../")
 		switch {
 		case os.IsNotExist(err): // a test of another package has taken it away
 			return nil
@@ -562,15 +556,35 @@ func readTree(t *testing.T, sources map[string]source) *tree {
 			return err
 		case d.IsDir() && d.Name() == ".git":
 			return filepath.SkipDir
-		case d.Type().IsRegular() && !ignored(name):
-			names = append(names, name)
+		case d.Type().IsRegular():
+			info, err := d.Info()
+			if os.IsNotExist(err) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			tr.stamps[strings.TrimPrefix(filepath.ToSlash(p), "../")] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
+	if before != nil && before.head == tr.head && maps.Equal(before.stamps, tr.stamps) {
+		return before
+	}
+	ignored := func(string) bool { return false }
+	if out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output(); err == nil && len(out) > 0 {
+		known := map[string]bool{}
+		for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			known[name] = true
+		}
+		ignored = func(name string) bool { return !known[name] }
+	}
+	for name := range tr.stamps {
+		if ignored(name) {
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(name)))
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -583,6 +597,7 @@ func readTree(t *testing.T, sources map[string]source) *tree {
 	return tr
 }
 
+// same reports whether what git does not ignore is the same in both.
 func (tr *tree) same(other *tree) bool {
-	return tr.head == other.head && maps.Equal(tr.content, other.content)
+	return tr == other || tr.head == other.head && maps.Equal(tr.content, other.content)
 }

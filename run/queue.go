@@ -50,7 +50,7 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 		return
 	}
 	if len(q.block) == 0 {
-		q.block = make([]synapse.Event, 8)
+		q.block = make([]synapse.Event, 16)
 	}
 	e := &q.block[0]
 	q.block = q.block[1:]

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 // words for what is wrong. The zero shape fits everything.
 type shape struct {
 	kinds    string // the first bytes that a value may have, empty for any
-	whole    bool   // numbers are integers
 	props    map[string]*shape
 	required []string
 	closed   bool // no properties but props
@@ -57,9 +55,7 @@ func shapeOf(schema *jsonschema.Schema) *shape {
 			return nil
 		}
 		s.kinds += kindsOf[t]
-		s.whole = s.whole || t == "integer"
 	}
-	s.whole = s.whole && !slices.Contains(types, "number")
 	if schema.MinLength != nil {
 		s.minLen = *schema.MinLength
 	}
@@ -123,11 +119,14 @@ func (s *shape) fits(value string) bool {
 	case 't', 'f', 'n':
 		return true
 	}
-	n, err := strconv.ParseFloat(value, 64)
-	if err != nil || math.Abs(n) >= 1<<53 || s.whole && strings.ContainsAny(value, ".eE") {
+	if len(value) > 15 { // more than a float64 holds exactly: not surely
 		return false
 	}
-	return (s.min == nil || n >= *s.min) && (s.max == nil || n <= *s.max)
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return false // a fraction, or an exponent
+	}
+	return (s.min == nil || float64(n) >= *s.min) && (s.max == nil || float64(n) <= *s.max)
 }
 
 // fitsMembers reports whether an object of these members has the shape.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,11 @@ func (v *view) tree(columns int, now time.Time) []string {
 			parent = ""
 		}
 		kids[parent] = append(kids[parent], r)
+	}
+	// Siblings stand in the order in which they were called for, whichever
+	// came to run first.
+	for _, siblings := range kids {
+		slices.SortStableFunc(siblings, func(a, b *runView) int { return v.places[a.id] - v.places[b.id] })
 	}
 	var out []string
 	var walk func(r *runView, head, tail string)

@@ -28,7 +28,8 @@ type view struct {
 
 	mu     sync.Mutex
 	runs   map[string]*runView
-	order  []*runView // as they started
+	places map[string]int // of sub-agents among those that were called for
+	order  []*runView     // as they started
 	screen screen
 	frame  int
 	paused bool
@@ -54,7 +55,7 @@ type runView struct {
 
 func (a *app) newView() *view {
 	v := &view{
-		out: a.p.Stderr, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, tty: a.tty, runs: map[string]*runView{},
+		out: a.p.Stderr, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, tty: a.tty, runs: map[string]*runView{}, places: map[string]int{},
 		// The log of -v and events on the same screen would be drawn over, and a
 		// job in the background has no screen.
 		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.verbose && a.flags.format != formatStream && onScreen(a.p.Stderr),
@@ -180,6 +181,7 @@ func (v *view) update(r *runView, e *synapse.Event) {
 			v.say(r, "✗", "denied "+cleanLine(b.Result.Name)+": "+cleanLine(b.Denied))
 		}
 	case *synapse.ChildStarted:
+		v.places[b.Task] = len(v.places)
 		if !b.Background {
 			r.children[b.Task] = true
 		}

@@ -157,9 +157,13 @@ func (s *session) locate(a ask) section {
 			home = f
 		}
 	}
+	beside := 3.0
+	if phrase != whole && home != "" && fold(strings.TrimSuffix(path.Base(home), path.Ext(home))) == phrase {
+		beside = 5 // the name says it all, so that this is the place
+	}
 	for _, f := range files {
 		if f != home && !isTest(f) && path.Dir(f) == path.Dir(home) {
-			total[f] += 3
+			total[f] += beside
 		}
 	}
 	slices.SortFunc(files, func(x, y string) int {
