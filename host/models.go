@@ -201,8 +201,8 @@ func (m *models) resolve(set *settings.Settings, name string) (synapse.ModelRef,
 
 // configured finds a model when the user names none.
 func (m *models) configured(ctx context.Context, set *settings.Settings) (synapse.ModelRef, string, error) {
-	for _, p := range slices.Sorted(maps.Keys(m.own)) {
-		return synapse.ModelRef{Provider: p, Name: "default"}, "the program", nil
+	if names := slices.Sorted(maps.Keys(m.own)); len(names) > 0 {
+		return synapse.ModelRef{Provider: names[0], Name: "default"}, "the program", nil
 	}
 	for _, p := range remote.Providers() {
 		key, hasKey := set.Secrets.Get(p.KeyEnv)
@@ -227,12 +227,12 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		}
 		return synapse.ModelRef{Provider: p.Name, Name: names[0]}, origin.String(), nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.Providers)) {
-		p := set.Providers[name]
-		if len(p.V.Models) > 0 {
-			return synapse.ModelRef{Provider: name, Name: p.V.Models[0]}, p.Origin.String(), nil
+	if names := slices.Sorted(maps.Keys(set.Providers)); len(names) > 0 {
+		name, p := names[0], set.Providers[names[0]]
+		if len(p.V.Models) == 0 {
+			return synapse.ModelRef{}, "", configErrorf("provider %s (%s) names no models: add them, or choose one with -m %s:MODEL", name, p.Origin, name)
 		}
-		return synapse.ModelRef{}, "", configErrorf("provider %s (%s) names no models: add them, or choose one with -m %s:MODEL", name, p.Origin, name)
+		return synapse.ModelRef{Provider: name, Name: p.V.Models[0]}, p.Origin.String(), nil
 	}
 	for _, v := range settings.ProviderVars() {
 		if _, ok := set.Secrets.Get(v.Name); ok && v.Secret {
