@@ -298,8 +298,8 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		}
 		return synapse.ModelRef{Provider: p.Name, Name: names[0]}, origin.String(), nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.Providers)) {
-		p := set.Providers[name]
+	if names := slices.Sorted(maps.Keys(set.Providers)); len(names) > 0 {
+		name, p := names[0], set.Providers[names[0]]
 		if len(p.V.Models) > 0 {
 			return synapse.ModelRef{Provider: name, Name: p.V.Models[0]}, p.Origin.String(), nil
 		}

@@ -41,7 +41,7 @@ func newGoogleToken(file []byte, client *http.Client) (*googleToken, error) {
 	case google.ServiceAccount, google.AuthorizedUser, google.ImpersonatedServiceAccount:
 		return &googleToken{file: file, kind: kind, client: client, turn: make(chan struct{}, 1)}, nil
 	}
-	return nil, fmt.Errorf("Google credentials of type %q: want a service account's, an authorized user's or an impersonated service account's", head.Type)
+	return nil, fmt.Errorf("credentials of type %q: want a service account's, an authorized user's or an impersonated service account's", head.Type)
 }
 
 // get returns a token. A failure to get one is the provider's, of the kind that
