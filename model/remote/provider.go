@@ -51,6 +51,7 @@ type Variable struct {
 
 const (
 	automaticCache = "Automatic; what was served from the cache is counted."
+	ownCache       = "The provider's own; what it says was served from a cache is counted."
 	markedCache    = "The tools, the system prompt and the last messages are marked, so that a longer conversation reads what a shorter one wrote."
 	claudeEfforts  = "Adaptive thinking with an effort from 4.6 on, a budget of tokens before (1,024 to 32,768); off disables it by name."
 	geminiEfforts  = "A thinking level from Gemini 3 on, a budget of tokens before (512 to 32,768); off is a budget of 0, which models that can't stop thinking refuse."
@@ -128,13 +129,13 @@ var table = []Provider{
 	{
 		Name: "groq", Title: "Groq", Wire: WireChat,
 		BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Catalog: "groq",
-		Caching: automaticCache, Thinking: "reasoning_effort for gpt-oss (low, medium, high) and Qwen 3 (default or, for off, none); other models are not asked to.",
+		Caching: ownCache, Thinking: "reasoning_effort for gpt-oss (low, medium, high) and Qwen 3 (default or, for off, none); other models are not asked to.",
 		effort: groqEffort,
 	},
 	{
 		Name: "mistral", Title: "Mistral", Wire: WireChat,
 		BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY", Model: "mistral-large-latest",
-		Caching: automaticCache, Thinking: "Magistral always thinks, so that off is refused; the others don't.",
+		Caching: ownCache, Thinking: "Magistral always thinks, so that off is refused; the others don't.",
 		Notes:  "No prices in the catalogue: costs are unknown.",
 		effort: mistralEffort,
 	},
