@@ -91,6 +91,13 @@ func measure(bin string, runs int) error {
 	row("  peak RSS", float64(one.rss)/1e6, 60, "MB")
 	row("  first request after the start", seconds(one.start)*1e3, 60, "ms")
 	fmt.Fprintf(out, "  wall\t%.3g ms\t\t\n", seconds(one.wall)*1e3)
+	fresh := e
+	fresh.newHome = true
+	first, err := fresh.run(0, 0, 0, "run", "Say hello.")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  first request in a new home, which is set up\t%.3g ms\t\t\n", seconds(first.start)*1e3)
 	version, err := e.run(0, 0, 0, "version")
 	if err != nil {
 		return err
@@ -109,6 +116,7 @@ func seconds(d time.Duration) float64 { return d.Seconds() }
 type experiment struct {
 	bin, dir, work string
 	runs           int
+	newHome        bool // each process is the first of its user
 }
 
 // run starts the binary several times and returns the medians, each on its own.
@@ -144,7 +152,12 @@ func (e *experiment) once(children, reads int, delay time.Duration, args []strin
 		return sample{}, err
 	}
 	defer srv.close()
-	home, err := os.MkdirTemp(e.dir, "home-")
+	home := filepath.Join(e.dir, "home")
+	if e.newHome {
+		home, err = os.MkdirTemp(e.dir, "home-")
+	} else {
+		err = os.MkdirAll(home, 0o700)
+	}
 	if err != nil {
 		return sample{}, err
 	}
