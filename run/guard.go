@@ -34,10 +34,11 @@ func (l *loop) guard(call *synapse.ToolCall, key string) verdict {
 		return l.deny(call, d, "")
 	}
 	strip := !l.p.opt.NoIntent
-	t := delegation[call.Name]
-	if t == nil {
-		t = l.p.tools[call.Name]
+	t := l.p.tools[call.Name]
+	if t != nil {
 		strip = t.strip
+	} else {
+		t = l.p.delegation[call.Name]
 	}
 
 	args, err := readArguments(call.Args, strip, l.members[:0])
@@ -239,20 +240,4 @@ func findSubjects(find func(json.RawMessage) ([]string, error), args json.RawMes
 		}
 	}()
 	return find(args)
-}
-
-// delegation has the tools of delegation, as the guard sees them.
-var delegation = map[string]*preparedTool{
-	toolTask:       delegationTool(taskSchema, policy.Subject{Kind: policy.SubjectText}),
-	toolTaskOutput: delegationTool(taskOutputSchema, policy.Subject{}),
-	toolTaskStop:   delegationTool(taskStopSchema, policy.Subject{}),
-}
-
-// delegationTool prepares a schema that is written in this package.
-func delegationTool(raw json.RawMessage, subject policy.Subject) *preparedTool {
-	r, err := resolveSchema(raw)
-	if err != nil {
-		panic(err)
-	}
-	return &preparedTool{Tool: synapse.Tool{Schema: raw, Subject: subject}, schema: r, shape: shapeOf(r.Schema())}
 }

@@ -35,6 +35,8 @@ type Program struct {
 	opt   ProgramOptions
 	tools map[string]*preparedTool
 	specs map[string]*preparedSpec
+	// delegation has the tools of delegation, as the guard sees them.
+	delegation map[string]*preparedTool
 }
 
 type preparedTool struct {
@@ -64,11 +66,24 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 	if opt.DescriptionBudget == 0 {
 		opt.DescriptionBudget = 4000
 	}
-	p := &Program{graph: g, opt: opt, tools: map[string]*preparedTool{}, specs: map[string]*preparedSpec{}}
+	p := &Program{graph: g, opt: opt, tools: map[string]*preparedTool{}, specs: map[string]*preparedSpec{}, delegation: map[string]*preparedTool{}}
+	for _, def := range DelegationTools() {
+		t, err := prepareTool(synapse.Tool{Name: def.Name, Schema: def.Schema}, opt)
+		if err != nil {
+			return nil, err
+		}
+		if def.Name == toolTask {
+			t.Subject.Kind = policy.SubjectText // the agents' names: see agentsOf
+		}
+		p.delegation[def.Name] = t
+	}
 	for i := range tools {
 		t := tools[i]
 		if _, ok := p.tools[t.Name]; ok {
 			return nil, fmt.Errorf("prepare tools: two tools are named %q", t.Name)
+		}
+		if t.Name == "" || t.Run == nil {
+			return nil, fmt.Errorf("prepare tools: tool %q needs a name and a Run function", t.Name)
 		}
 		if isDelegation(t.Name) {
 			return nil, fmt.Errorf("prepare tools: the name %q belongs to delegation itself", t.Name)
@@ -123,9 +138,6 @@ func (p *Program) Offered(specID string) []synapse.ToolDef {
 }
 
 func prepareTool(t synapse.Tool, opt ProgramOptions) (*preparedTool, error) {
-	if t.Name == "" || t.Run == nil {
-		return nil, fmt.Errorf("prepare tools: tool %q needs a name and a Run function", t.Name)
-	}
 	pt := &preparedTool{Tool: t}
 	if len(t.Schema) == 0 {
 		t.Schema = json.RawMessage(`{"type":"object","properties":{}}`)

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -59,9 +58,9 @@ func (w *Workspace) runFindFiles(ctx context.Context, in *synapse.Invocation, ar
 	deeper, _ := newPathGlob(w, "**/"+strings.TrimPrefix(want.pattern, "/"))
 	var files, deep, dirs []string
 	denied, looked := 0, 0
-	st, err := w.walkTree(ctx, start, func(p place, d fs.DirEntry) {
+	st, err := w.walkTree(ctx, start, func(p place, e entry) {
 		rel := within(start.rel, p.rel)
-		if d.IsDir() {
+		if e.isDir() {
 			if want.match(rel) {
 				dirs = append(dirs, p.name+"/")
 			}
@@ -97,7 +96,7 @@ func (w *Workspace) runFindFiles(ctx context.Context, in *synapse.Invocation, ar
 	default:
 		fmt.Fprintf(&out, "[no file matches %s among the %s below %s that git doesn't ignore]\n", args.Pattern, count(looked, "file"), start.show())
 	}
-	slices.Sort(listed)
+	slices.Sort(listed) // a walk has no order
 	for _, name := range listed[:min(len(listed), maxFound)] {
 		out.WriteString(name)
 		out.WriteByte('\n')

@@ -11,6 +11,8 @@ type ignoreRule struct {
 	negate   bool // "!": takes back what an earlier rule ignores
 	dirOnly  bool // a trailing "/"
 	nameOnly bool // no other "/": compared with the name at any depth
+	// Most rules are a plain name, or a star and a plain end.
+	plain, suffix string
 }
 
 // An ignoreFile is what one .gitignore says; scope is the directory that holds
@@ -58,7 +60,14 @@ func parseIgnoreLine(line string) (ignoreRule, bool) {
 	if line == "" {
 		return ignoreRule{}, false
 	}
-	r.glob = parseGitGlob(line)
+	switch rest, star := strings.CutPrefix(line, "*"); {
+	case !strings.ContainsAny(line, `*?[\`):
+		r.plain = line
+	case star && r.nameOnly && rest != "" && !strings.ContainsAny(rest, `*?[\`):
+		r.suffix = rest
+	default:
+		r.glob = parseGitGlob(line)
+	}
 	return r, true
 }
 
@@ -95,12 +104,23 @@ func (f *ignoreFile) ignored(rel string, dir bool) bool {
 			if r.nameOnly {
 				subject = name
 			}
-			if r.glob.match(subject) {
+			if r.match(subject) {
 				return !r.negate
 			}
 		}
 	}
 	return false
+}
+
+func (r *ignoreRule) match(subject string) bool {
+	switch {
+	case r.plain != "":
+		return subject == r.plain
+	case r.suffix != "":
+		return strings.HasSuffix(subject, r.suffix)
+	default:
+		return r.glob.match(subject)
+	}
 }
 
 // A gitGlob is a pattern of git: "*" and "?" stop at a slash, "**" between

@@ -18,6 +18,10 @@ type matcher struct {
 	// no regexp; it is in lower case when fold is set. It may be empty.
 	literal []byte
 	fold    bool
+	rare    int // the place in the literal of the byte that is likely the rarest
+	// plain: the literal is ASCII within a line, so that it stands in a file's
+	// bytes as it stands in the text, in all encodings of one byte a unit.
+	plain bool
 	// whole: the literal is all of the pattern, and no regexp is needed.
 	whole bool
 	// multi: the pattern itself speaks of line ends, so that a match may span
@@ -70,6 +74,8 @@ func newMatcher(pattern string, ignoreCase bool) (*matcher, error) {
 		}
 	}
 	m.literal = []byte(literal)
+	m.plain = literal != "" && isASCII(literal) && !strings.ContainsAny(literal, "\r\n")
+	m.rare = rarest(literal)
 	return m, nil
 }
 
@@ -141,25 +147,130 @@ func isASCII(s string) bool {
 	return true
 }
 
+// commonBytes are what texts are mostly made of, the most common first.
+const commonBytes = " etaoinsrlhdcmu\tfp.gy,bw(_)v\"-:;=k/x'0q1jz2"
+
+// rarest returns the place of the byte of a literal that is met least often.
+func rarest(literal string) int {
+	place, best := 0, -1
+	for i := range len(literal) {
+		rank := strings.IndexByte(commonBytes, literal[i])
+		if rank < 0 {
+			rank = len(commonBytes)
+		}
+		if rank > best {
+			place, best = i, rank
+		}
+	}
+	return place
+}
+
+// misses reports whether a file surely holds no match, by a look at its bytes
+// before anything else is known of them. That is so for most files.
+func (m *matcher) misses(data []byte) bool {
+	if !m.plain || len(data) == 0 {
+		return false
+	}
+	if data[0] >= 0xfe || bytes.IndexByte(data[:min(len(data), sniffLen)], 0) >= 0 {
+		return false // two bytes a unit, or a binary file, which is counted
+	}
+	f, ok := m.finder(data)
+	return ok && f.next(0) < 0
+}
+
+// A literalFinder finds the literal of a matcher in one text, from front to
+// back.
+type literalFinder struct {
+	data    []byte
+	literal []byte
+	fold    bool
+	rare    int
+	at      [2]int // where the rare byte stands next, in lower and in upper case; len(data) for nowhere
+}
+
+// finder returns a finder for data. It reports false when the literal can't
+// tell lines with a match from others.
+func (m *matcher) finder(data []byte) (literalFinder, bool) {
+	f := literalFinder{data: data, literal: m.literal, fold: m.fold, rare: m.rare, at: [2]int{-1, -1}}
+	if len(m.literal) == 0 {
+		return f, false
+	}
+	// Of the characters outside ASCII, two fold to a letter in it.
+	if m.fold && (bytes.IndexByte(m.literal, 's') >= 0 && bytes.Contains(data, []byte("ſ")) ||
+		bytes.IndexByte(m.literal, 'k') >= 0 && bytes.Contains(data, []byte("\u212a"))) {
+		return f, false
+	}
+	return f, true
+}
+
+// next returns where the literal next stands at or after from, which never
+// goes back; below 0 for nowhere.
+func (f *literalFinder) next(from int) int {
+	if !f.fold {
+		if i := bytes.Index(f.data[from:], f.literal); i >= 0 {
+			return from + i
+		}
+		return -1
+	}
+	low := f.literal[f.rare]
+	cases := [2]byte{low, low}
+	if 'a' <= low && low <= 'z' {
+		cases[1] = low - 'a' + 'A'
+	}
+	for start := from + f.rare; start < len(f.data); {
+		for i, c := range cases {
+			if f.at[i] >= start {
+				continue
+			}
+			f.at[i] = len(f.data)
+			if j := bytes.IndexByte(f.data[start:], c); j >= 0 {
+				f.at[i] = start + j
+			}
+		}
+		at := min(f.at[0], f.at[1]) - f.rare
+		if at+len(f.literal) > len(f.data) {
+			return -1
+		}
+		if equalFold(f.data[at:at+len(f.literal)], f.literal) {
+			return at
+		}
+		start = at + f.rare + 1
+	}
+	return -1
+}
+
+// equalFold reports whether a text is a literal in lower case but for the case
+// of its ASCII letters.
+func equalFold(data, literal []byte) bool {
+	for i, c := range data {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != literal[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // each calls fn with the bounds of every line that matches (or of the lines
 // that one match spans), without the line end, until fn returns false.
 func (m *matcher) each(data []byte, fn func(from, to int) bool) {
-	hay := data
-	byLiteral := len(m.literal) > 0
-	if byLiteral && m.fold {
-		hay, byLiteral = lowerASCII(data)
-	}
-	if byLiteral && !bytes.Contains(hay, m.literal) {
-		return
+	f, byLiteral := m.finder(data)
+	if byLiteral && m.multi {
+		if f.next(0) < 0 {
+			return
+		}
+		byLiteral = false // it need not be on the match's first line
 	}
 	for pos := 0; pos < len(data); {
 		var from, to int
-		if byLiteral && !m.multi {
-			i := bytes.Index(hay[pos:], m.literal)
+		if byLiteral {
+			i := f.next(pos)
 			if i < 0 {
 				return
 			}
-			from, to = lineAround(data, pos+i, pos+i)
+			from, to = lineAround(data, i, i)
 			if !m.whole && !m.re.Match(data[from:to]) {
 				pos = to + 1
 				continue
@@ -194,23 +305,6 @@ func lineAround(data []byte, first, last int) (from, to int) {
 		return from, last + i
 	}
 	return from, len(data)
-}
-
-// lowerASCII returns data with A to Z in lower case. It reports false when the
-// data hold one of the two characters outside ASCII that fold to a letter in
-// it (ſ and the Kelvin sign), which a search in lower case would miss.
-func lowerASCII(data []byte) ([]byte, bool) {
-	if bytes.Contains(data, []byte("ſ")) || bytes.Contains(data, []byte("\u212a")) {
-		return data, false
-	}
-	low := make([]byte, len(data))
-	for i, c := range data {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		low[i] = c
-	}
-	return low, true
 }
 
 // needsDecoding reports whether a file's bytes are not simply its text.

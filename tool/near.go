@@ -41,29 +41,28 @@ func near(ctx context.Context, in *synapse.Invocation, p place) []string {
 		score int // smaller is nearer
 	}
 	var found []candidate
-	add := func(q place, d fs.DirEntry, score int) {
+	add := func(q place, e entry, score int) {
 		if !permits(in, q.name) || slices.ContainsFunc(found, func(c candidate) bool { return strings.TrimSuffix(c.name, "/") == q.name }) {
 			return
 		}
 		name := q.name
-		if d.IsDir() {
+		if e.isDir() {
 			name += "/"
 		}
 		found = append(found, candidate{name, score})
 	}
 	parent := p.at(path.Dir(p.rel))
 	if entries, err := parent.list(); err == nil {
-		for _, d := range entries {
-			if score, ok := alike(base, d.Name()); ok {
-				add(p.at(path.Join(parent.rel, d.Name())), d, score)
+		for _, e := range entries {
+			if score, ok := alike(base, e.name); ok {
+				add(parent.child(e.name), e, score)
 			}
 		}
 	}
-	st := walk{seen: maxWalk - nearWalk}
-
-	_ = st.dir(ctx, p.at("."), p.at(".").ignoreAbove(), func(q place, d fs.DirEntry) {
-		if strings.EqualFold(path.Base(q.rel), base) {
-			add(q, d, 100+strings.Count(q.rel, "/"))
+	// What can't be looked at offers no names.
+	_, _ = walkBelow(ctx, p.at("."), p.at(".").ignoreAbove(), nearWalk, 1, func(q place, e entry) {
+		if strings.EqualFold(e.name, base) {
+			add(q, e, 100+strings.Count(q.rel, "/"))
 		}
 	})
 	slices.SortStableFunc(found, func(a, b candidate) int { return a.score - b.score })

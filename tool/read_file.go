@@ -293,8 +293,8 @@ func (p place) listing(in *synapse.Invocation) (string, error) {
 	}
 	var out strings.Builder
 	shown, left, denied := 0, 0, 0
-	for _, d := range entries {
-		switch name := d.Name(); {
+	for _, e := range entries {
+		switch name := e.name; {
 		case !permits(in, path.Join(p.name, name)):
 			denied++
 		case shown == maxListed:
@@ -302,7 +302,7 @@ func (p place) listing(in *synapse.Invocation) (string, error) {
 		default:
 			shown++
 			out.WriteString(name)
-			if d.IsDir() {
+			if e.isDir() {
 				out.WriteByte('/')
 			}
 			out.WriteByte('\n')

@@ -6,11 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +26,8 @@ const (
 	searchBytes   = 40 << 10 // of output
 	searchCut     = 400      // bytes shown of one line
 	searchContext = 20       // lines of context at most
-	searchBatch   = 256      // files whose results are held at once
+	searchBatch   = 2048     // files whose results are held at once
+	searchChunk   = 16       // files that are taken by one goroutine, as they share directories
 )
 
 // searchMode is what a search gives back.
@@ -129,8 +126,8 @@ func (s *search) collect(ctx context.Context, w *Workspace, in *synapse.Invocati
 			return walk{}, err
 		}
 	}
-	st, err := w.walkTree(ctx, start, func(p place, d fs.DirEntry) {
-		if !d.Type().IsRegular() || !glob.match(within(start.rel, p.rel)) {
+	st, err := w.walkTree(ctx, start, func(p place, e entry) {
+		if !e.mode.IsRegular() || !glob.match(within(start.rel, p.rel)) {
 			return
 		}
 		if !permits(in, p.name) {
@@ -152,16 +149,18 @@ func (s *search) run(ctx context.Context) error {
 		keep := !s.full
 		var next atomic.Int64
 		var wg sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(batch)) {
+		for range min(runtime.GOMAXPROCS(0), (len(batch)+searchChunk-1)/searchChunk) {
 			wg.Go(func() {
 				var r fileReader
 				defer r.close()
 				for {
-					i := int(next.Add(1)) - 1
-					if i >= len(batch) || ctx.Err() != nil {
+					from := int(next.Add(searchChunk)) - searchChunk
+					if from >= len(batch) || ctx.Err() != nil {
 						return
 					}
-					results[i] = s.file(&r, batch[i], keep)
+					for i := from; i < min(from+searchChunk, len(batch)); i++ {
+						results[i] = s.file(&r, batch[i], keep)
+					}
 				}
 			})
 		}
@@ -200,6 +199,9 @@ func (s *search) file(r *fileReader, p place, keep bool) fileResult {
 		s.failed.Add(1)
 		return fileResult{}
 	}
+	if s.matcher.misses(data) {
+		return fileResult{}
+	}
 	if needsDecoding(data) {
 		t, err := decode(data)
 		if err != nil {
@@ -218,58 +220,36 @@ func (s *search) file(r *fileReader, p place, keep bool) fileResult {
 // buffer, and the directory of the last file open, in which the next one most
 // often is.
 type fileReader struct {
-	buf []byte
-	dir place // whose root is open, if it is not nil
-	sub *os.Root
+	buf  []byte
+	root *os.Root // of the open directory, nil for none
+	dir  string
+	h    dirHandle
 }
 
 func (r *fileReader) close() {
-	if r.sub != nil {
-		r.sub.Close()
-		r.sub = nil
+	if r.root != nil {
+		r.h.close()
+		r.root = nil
 	}
 }
 
-var errHuge = errors.New("larger than what is searched")
-
 // read returns the content of a regular file, valid until the next call.
 func (r *fileReader) read(p place) ([]byte, error) {
-	dir := p.at(path.Dir(p.rel))
-	if r.sub == nil || dir != r.dir {
+	dir, name := ".", p.rel
+	if i := strings.LastIndexByte(p.rel, '/'); i >= 0 {
+		dir, name = p.rel[:i], p.rel[i+1:]
+	}
+	if r.root != p.root || r.dir != dir {
 		r.close()
-		sub, err := p.root.OpenRoot(filepath.FromSlash(dir.rel))
+		h, err := openDir(p.at(dir))
 		if err != nil {
 			return nil, err
 		}
-		r.dir, r.sub = dir, sub
+		r.root, r.dir, r.h = p.root, dir, h
 	}
-	f, info, err := place{root: r.sub, rel: path.Base(p.rel), name: p.name}.openChecked()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info.IsDir() {
-		return nil, fs.ErrInvalid
-	}
-	if info.Size() > searchMaxFile {
-		return nil, errHuge
-	}
-	size := int(info.Size())
-	r.buf = slices.Grow(r.buf[:0], max(size, 512))
-	for {
-		n, err := f.Read(r.buf[len(r.buf):cap(r.buf)])
-		r.buf = r.buf[:len(r.buf)+n]
-		switch {
-		case errors.Is(err, io.EOF), err == nil && size > 0 && len(r.buf) >= size:
-			return r.buf, nil // the size was right, or is no more: either is a state of the file
-		case err != nil:
-			return nil, err
-		case len(r.buf) > searchMaxFile: // it had no size, as in /proc
-			return nil, errHuge
-		case len(r.buf) == cap(r.buf):
-			r.buf = slices.Grow(r.buf, len(r.buf))
-		}
-	}
+	var err error
+	r.buf, err = r.h.read(name, r.buf, searchMaxFile)
+	return r.buf, err
 }
 
 // scan finds the lines of data that match.

@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/synapse-agents/synapse/tool"
@@ -161,4 +166,103 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A tree deeper than the walk keeps directories open.
+func TestSearchDeepTree(t *testing.T) {
+	deep := strings.Repeat("d/", 130)
+	b := open(t, tool.Options{}, files{deep + "f": "needle\n", strings.Repeat("d/", 99) + "g": "needle\n", "h": "needle\n"})
+	got := b.ok("search_files", args{"pattern": "needle", "mode": "files"})
+	if want := deep + "f\n" + strings.Repeat("d/", 99) + "g\nh"; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Directories are swapped for links out of the workspace, and back, while a
+// search walks over them: nothing outside is ever seen.
+func TestSearchNeverFollowsASwappedDirectory(t *testing.T) {
+	outside := t.TempDir()
+	put(t, filepath.Join(outside, "sub/f"), "needle OUTSIDE\n")
+	tree := files{}
+	for i := range 40 {
+		tree[fmt.Sprintf("d%02d/sub/f", i)] = "needle inside\n"
+	}
+	b := open(t, tool.Options{}, tree)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			d := filepath.Join(b.dir, fmt.Sprintf("d%02d", i%40))
+			_ = os.Rename(d, d+".kept")
+			_ = os.Symlink(outside, d)
+			runtime.Gosched()
+			_ = os.Remove(d)
+			_ = os.Rename(d+".kept", d)
+		}
+	})
+	inside := 0
+	for deadline := time.Now().Add(500 * time.Millisecond); time.Now().Before(deadline); {
+		r := b.run("search_files", args{"pattern": "needle"})
+		if strings.Contains(r.Text, "OUTSIDE") {
+			t.Error("a search got out through a swapped directory")
+			break
+		}
+		inside += strings.Count(r.Text, "inside")
+	}
+	close(stop)
+	wg.Wait()
+	if inside == 0 {
+		t.Error("nothing was found at all: the race was not run")
+	}
+}
+
+// The regexp package, line by line, is the second judge of what matches.
+func FuzzSearch(f *testing.F) {
+	f.Add("the Needle\nand\r\nmore", "needle", true)
+	f.Add("ſun sun SUN\nK k K\n", "s", true)
+	f.Add("a1b\n\nab", `a\d?b`, false)
+	f.Add("x\xffneedle\xfe\n", "needle", false)
+	f.Add("aab\naaab", "(?i)AAB", false)
+	f.Add("tab\tq\n", `[^\n]q`, true)
+	dir := f.TempDir()
+	w, err := tool.Open(dir, tool.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { w.Close() })
+	f.Fuzz(func(t *testing.T, content, pattern string, fold bool) {
+		expr := pattern
+		if fold {
+			expr = "(?i)" + pattern
+		}
+		re, err := regexp.Compile(expr)
+		if _, plain := regexp.Compile(pattern); err != nil || plain != nil || pattern == "" || strings.ContainsAny(pattern, "\n\r") || strings.Contains(pattern, `\n`) ||
+			strings.Contains(pattern, "(?") || strings.ContainsAny(pattern, "^$") || strings.Contains(strings.ToLower(pattern), `\b`) || strings.ContainsAny(pattern, `\`) && strings.ContainsAny(pattern, "AzC") {
+			t.Skip() // what speaks of lines means something else within one
+		}
+		if !utf8.ValidString(content) || strings.HasPrefix(content, "\ufeff") || strings.ContainsFunc(content, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
+			t.Skip() // another encoding may be guessed
+		}
+		put(t, filepath.Join(dir, "f"), content)
+		b := &bench{t, dir, w}
+		want := 0
+		for line := range strings.Lines(content) {
+			if re.MatchString(strings.TrimSuffix(line, "\n")) {
+				want++
+			}
+		}
+		r := b.run("search_files", args{"pattern": pattern, "ignore_case": fold})
+		var d struct{ Matches int }
+		if err := json.Unmarshal(r.Details, &d); err != nil {
+			t.Fatalf("%v: %s", err, r.Text)
+		}
+		if d.Matches != want {
+			t.Errorf("%q in %q, fold %v: %d lines match, want %d:\n%s", pattern, content, fold, d.Matches, want, r.Text)
+		}
+	})
 }

@@ -107,12 +107,12 @@ func loadSkillDir(dir string) (skills []Skill, errs []error) {
 	if err != nil {
 		return nil, []error{fmt.Errorf("skills in %s: %w", dir, err)}
 	}
-	for _, d := range entries {
-		if !d.IsDir() && d.Type()&fs.ModeSymlink == 0 {
+	for _, e := range entries {
+		if !e.isDir() && e.mode&fs.ModeSymlink == 0 {
 			continue
 		}
-		file := top.at(path.Join("skills", d.Name(), "SKILL.md"))
-		s, err := readSkill(file, d.Name())
+		file := top.at(path.Join("skills", e.name, "SKILL.md"))
+		s, err := readSkill(file, e.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a folder that is no skill
 		}
@@ -120,7 +120,7 @@ func loadSkillDir(dir string) (skills []Skill, errs []error) {
 			errs = append(errs, fmt.Errorf("skill in %s: %w", dir, err))
 			continue
 		}
-		s.Dir = filepath.Join(abs, "skills", d.Name())
+		s.Dir = filepath.Join(abs, "skills", e.name)
 		skills = append(skills, s)
 	}
 	return skills, errs
