@@ -11,7 +11,6 @@
 package run
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -164,13 +163,4 @@ type Start struct {
 	State       *State // nil for a new run
 	Limits      synapse.Limits
 	Deadline    time.Time // zero: none
-}
-
-// intentOf returns the intent of a call's arguments, empty if there is none.
-func intentOf(args map[string]json.RawMessage) string {
-	var s string
-	if raw, ok := args[intentField]; ok {
-		_ = json.Unmarshal(raw, &s) // an intent of another type is no intent
-	}
-	return s
 }
