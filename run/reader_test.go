@@ -358,3 +358,57 @@ func TestWriteAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestNoGoroutinesLeft: outside a bubble too, nothing stays behind: not after an
+// answer, a cancel, a reader that leaves or panics, nor once a tool that was given
+// up has come back.
+func TestNoGoroutinesLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	ways := map[string]func(b *bench){
+		"answer": func(b *bench) {
+			for range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+			}
+		},
+		"break": func(b *bench) {
+			for e := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+				if e.Kind == synapse.KindToolStarted {
+					break
+				}
+			}
+		},
+		"panic": func(b *bench) {
+			defer func() { _ = recover() }()
+			for e := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+				if e.Kind == synapse.KindChildStarted {
+					panic("reader")
+				}
+			}
+		},
+	}
+	for name, way := range ways {
+		for _, hangs := range []bool{false, true} {
+			release := make(chan struct{})
+			b := newBench(t, byAgent(map[string][]script.Turn{
+				"main":   {{Calls: []synapse.ToolCall{task("worker", "1"), task("worker", "2"), background("worker", "3")}}, {Text: "waiting"}, {Text: "told"}, {Text: "told"}},
+				"worker": {{Calls: []synapse.ToolCall{read("x"), script.Call("hang", nil)}}, {Text: "done"}},
+			}))
+			b.local.Grace = 5 * time.Millisecond
+			b.tools = append(b.tools, hangTool(release))
+			b.child("worker", "read", "hang").Limits.Time = synapse.Duration(50 * time.Millisecond)
+			if !hangs {
+				close(release)
+			}
+			way(b)
+			if hangs {
+				close(release)
+			}
+			deadline := time.Now().Add(5 * time.Second)
+			for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+				time.Sleep(time.Millisecond)
+			}
+			if left := runtime.NumGoroutine() - before; left > 0 {
+				t.Errorf("%s, a tool that hangs: %v: %d goroutines are left", name, hangs, left)
+			}
+		}
+	}
+}
