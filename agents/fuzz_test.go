@@ -98,7 +98,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		start := time.Now()
 		d, diags := agents.Parse("x.md", data, agents.ParseOptions{StemName: len(data)%2 == 0})
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %v for %d bytes", took, len(data))
 		}
 		checkDefinition(t, d, diags)

@@ -54,7 +54,7 @@ func TestTOMLHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			d, diags := agents.Parse("x.toml", []byte(text), agents.ParseOptions{Origin: "codex"})
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %v for %d bytes", took, len(text))
 			}
 			checkDefinition(t, d, diags)

@@ -271,7 +271,7 @@ func TestHugeCommands(t *testing.T) {
 	} {
 		start := time.Now()
 		shell(p, s)
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > 2*time.Minute {
 			t.Errorf("%s: %v", name, took)
 		} else {
 			t.Logf("%s: %v", name, took)

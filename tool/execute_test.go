@@ -160,7 +160,7 @@ func (b *bench) pids(names ...string) []int {
 func (b *bench) gone(pids []int) {
 	b.t.Helper()
 	for _, pid := range pids {
-		for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				b.t.Errorf("process %d is still alive", pid)
 				syscall.Kill(pid, syscall.SIGKILL)
@@ -220,7 +220,7 @@ func TestBackgroundProcessesDieWithTheCommand(t *testing.T) {
 	if r.IsError || r.Text != "done\n[processes it left in the background were killed]" {
 		t.Errorf("result: %v %q", r.IsError, r.Text)
 	}
-	if took := time.Since(start); took > 15*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s: it waited for the background", took)
 	}
 	b.gone(b.pids(spawned...))
@@ -233,7 +233,7 @@ func TestTimeoutKillsWhatIgnoresTheSignal(t *testing.T) {
 	if !r.IsError || r.Text != "before\n[timed out after 1s and was killed]" {
 		t.Errorf("result: %v %q", r.IsError, r.Text)
 	}
-	if took := time.Since(start); took < 3*time.Second || took > 15*time.Second {
+	if took := time.Since(start); took < 3*time.Second || took > time.Minute {
 		t.Errorf("took %s, want the timeout and the grace period", took)
 	}
 	b.gone(b.pids("shell"))

@@ -318,7 +318,7 @@ func TestFetchEndsWhenCancelled(t *testing.T) {
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", path, err)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", path, took)
 		}
 	}

@@ -94,7 +94,7 @@ func TestHostilePages(t *testing.T) {
 		start := time.Now()
 		r := b.run("fetch_url", args{"url": base})
 		// Generous: the machine may be busy. Quadratic work would take minutes.
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", name, took)
 		}
 		if len(r.Text) > 60<<10 {

@@ -62,7 +62,7 @@ func TestCancel(t *testing.T) {
 			if errors.As(last, &typed) {
 				t.Errorf("error %v: a cancel is not the provider's failure", last)
 			}
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
 			s.left()
@@ -94,7 +94,7 @@ func TestDoneIsTheEnd(t *testing.T) {
 	if got.Message.Text() != "ok" {
 		t.Errorf("text %q", got.Message.Text())
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 	s.left()
@@ -137,7 +137,7 @@ func TestNothingIsLeft(t *testing.T) {
 	// The pool keeps idle connections, two goroutines on either side; a request
 	// that was left behind would wait for its server for ever.
 	s.Close()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for runtime.NumGoroutine() > before {
 		if time.Now().After(deadline) {
 			buf := make([]byte, 1<<20)

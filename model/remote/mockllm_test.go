@@ -215,7 +215,7 @@ func TestMockLLM(t *testing.T) {
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("error %v: want the deadline", err)
 				}
-				deadline := time.Now().Add(5 * time.Second)
+				deadline := time.Now().Add(30 * time.Second)
 				for clientsGone(t, address) == before {
 					if time.Now().After(deadline) {
 						t.Fatal("the server still waits for this client")

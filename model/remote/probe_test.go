@@ -165,7 +165,7 @@ func TestProbeBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took < budget || took > 8*budget {
+	if took := time.Since(start); took < budget || took > 30*budget {
 		t.Errorf("took %v, the budget is %v", took, budget)
 	}
 	if len(got) != 1 || got[0].Provider != "ollama" || !cmp.Equal(got[0].Models, []string{"quick"}) {
