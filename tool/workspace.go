@@ -240,13 +240,26 @@ func (w *Workspace) hostPath(arg string) (rel string, inside bool) {
 	return "", false
 }
 
+// maxPath bounds a path in bytes, as most systems do, and maxDepth the
+// directories in it: each costs a step for every one above it.
+const (
+	maxPath  = 4096
+	maxDepth = 200
+)
+
 // locate understands a path argument without looking at the last symbolic
 // link. It fails when the path leads out.
 func (w *Workspace) locate(arg string) (place, error) {
 	if strings.ContainsRune(arg, 0) {
 		return place{}, fmt.Errorf("path %q holds a NUL byte", arg)
 	}
+	if len(arg) > maxPath {
+		return place{}, fmt.Errorf("the path has %d bytes; at most %d are taken", len(arg), maxPath)
+	}
 	name := virtual(arg)
+	if strings.Count(name, "/") >= maxDepth {
+		return place{}, fmt.Errorf("the path goes down more than %d directories", maxDepth)
+	}
 	if host, ok := w.hostPath(arg); ok {
 		// "/app/x" in the workspace /app, which may hold a folder app too.
 		if _, err := w.root.Lstat(filepath.FromSlash(name)); err != nil {
