@@ -95,6 +95,9 @@ func TestContinueAfterCrash(t *testing.T) {
 		})
 		b.local.Model = func(synapse.ModelRef) (synapse.Model, error) { return m, nil }
 		r := b.run(t.Context(), "again")
+		if len(bodies[*synapse.RunFinished](r, "middle")) == 0 {
+			t.Fatalf("middle did not run: %q", r.results("main"))
+		}
 		out := r.outcome("middle")
 		if out.Status != synapse.StatusCompleted || strings.Count(out.Text, "failed: it was cut off") != 6 {
 			t.Errorf("middle ended as %+v", out)

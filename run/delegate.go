@@ -97,10 +97,6 @@ func (l *loop) task(s *step) error {
 		}
 	}
 	l.st.Children[child.Task] = child
-	l.rt.Emit(&synapse.ChildStarted{
-		Task: child.Task, Agent: child.Agent, Description: child.Description, CallID: child.CallID,
-		Background: child.Background, Resumed: in.State != nil,
-	})
 	s.child = child
 	if child.Background {
 		l.finished(s, synapse.TextResult(fmt.Sprintf("Agent %q runs in the background.\nTask: %s\nYou are told when it ends.", child.Agent, child.Task)), "")

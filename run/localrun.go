@@ -237,6 +237,10 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 		f.complete(nil, err)
 		return f
 	}
+	r.Emit(&synapse.ChildStarted{
+		Task: in.Task, Agent: in.Spec.Agent, Description: in.Description, CallID: in.CallID,
+		Background: in.Background, Resumed: in.State != nil,
+	})
 	limits := in.Spec.Limits.Min(r.acct.left())
 	deadline := deadlineOf(r.deadline, limits.Time, r.Now())
 	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}

@@ -139,14 +139,15 @@ type record struct {
 }
 
 // verify checks the invariants: numbers ascend without gaps and times with them,
-// every started run has exactly one end and says nothing after it, a child has
-// ended before its parent says so, with the same outcome, and every call has
-// exactly one result.
+// every started run has exactly one end and says nothing after it, a child starts
+// after its parent says so and has ended before that says so, with the same
+// outcome, and every call has exactly one result.
 func (r *record) verify() {
 	r.t.Helper()
 	var last *synapse.Event
 	open := map[string]bool{}
 	ends := map[string]synapse.Outcome{}
+	announced := map[string]bool{}
 	calls := map[string]bool{} // waiting for their results, by run and id
 	for _, e := range r.events {
 		if last != nil && (r.gaps && e.Seq <= last.Seq || !r.gaps && e.Seq != last.Seq+1) {
@@ -165,6 +166,12 @@ func (r *record) verify() {
 				r.t.Errorf("run %s has two starts and one end", e.Run)
 			}
 			open[e.Run] = true
+			if e.ParentRun != "" && !announced[e.ParentRun+"/"+e.Run] {
+				r.t.Errorf("run %s started before its parent said so", e.Run)
+			}
+			delete(announced, e.ParentRun+"/"+e.Run)
+		case *synapse.ChildStarted:
+			announced[e.Run+"/"+b.Task] = true
 		case *synapse.RunFinished:
 			delete(open, e.Run)
 			ends[e.Run] = b.Outcome

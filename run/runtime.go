@@ -26,8 +26,9 @@ type Runtime interface {
 	// continued once) is unique within the run. A call whose effect is not EffectRead starts
 	// only after every event emitted before it is durable.
 	Call(key, handler string, in any, opt CallOptions) Future
-	// Spawn starts the run of a sub-agent. Its future's value is a
-	// synapse.Outcome; the error of Get is for a run that could not start.
+	// Spawn starts the run of a sub-agent, after it has emitted child_started.
+	// Its future's value is a synapse.Outcome; the error of Get is for a run that
+	// could not start, of which nothing is emitted.
 	Spawn(key string, in ChildInput) Future
 	// Await blocks until one of the futures is ready and returns the index of
 	// the first that is.
