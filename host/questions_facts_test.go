@@ -534,8 +534,10 @@ func (a *answer) quotesWhole(name string) {
 	}
 }
 
+// linesOf returns the matching lines of every file of that name: a repository may
+// hold several modules.
 func (a *answer) linesOf(name, pattern string) []spot {
-	return a.tree.grep(pattern, func(f string) bool { return f == name })
+	return a.tree.grep(pattern, func(f string) bool { return path.Base(f) == name && !isData(f) })
 }
 
 // headings returns a document's headings; in a block of code "#" is a comment.
