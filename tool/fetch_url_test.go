@@ -250,7 +250,7 @@ func TestFetchErrors(t *testing.T) {
 // A reply is read up to a limit, whatever it says of its size, and whatever
 // comes out of it when it is unpacked.
 func TestFetchLimits(t *testing.T) {
-	bomb := packed(strings.Repeat("0123456789abcdef\n", 4<<20)) // 68 MB
+	bomb := packed(strings.Repeat("0123456789abcdef\n", 1<<20)) // 17 MB
 	var sent atomic.Int64
 	base := web(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -289,9 +289,11 @@ func TestFetchLimits(t *testing.T) {
 			t.Errorf("%s: %v %q", path, r.IsError, r.Text[max(0, len(r.Text)-200):])
 		}
 	}
-	r := b.run("fetch_url", args{"url": base + "/empty-blocks"})
+	if got := b.ok("fetch_url", args{"url": base + "/empty-blocks"}); got != "[no text in it]" {
+		t.Errorf("empty blocks: %q", got)
+	}
 	if n := sent.Load(); n > 20<<20 {
-		t.Errorf("%d MB of empty blocks were read: %s", n>>20, r.Text)
+		t.Errorf("%d MB of empty blocks were read", n>>20)
 	}
 }
 

@@ -76,7 +76,8 @@ type htmlFlow struct {
 // An htmlBox is a list item or a quote that text stands in.
 type htmlBox struct {
 	tag    atom.Atom // Ul, Ol, Li, Blockquote
-	number int       // of an Ol: the next item's; of an Li: its own, 0 for a bullet
+	number int       // of an Ol: the next item's; of an Li in one: its own
+	inOl   bool      // an Li has a number
 	marked bool      // the item's bullet has been written
 }
 
@@ -450,7 +451,7 @@ func (f *htmlFlow) markedPrefix() string {
 }
 
 func (b *htmlBox) bullet() string {
-	if b.number == 0 {
+	if !b.inOl {
 		return "- "
 	}
 	return strconv.Itoa(b.number) + ". "
@@ -462,7 +463,7 @@ func (f *htmlFlow) openItem() {
 	for i := len(f.boxes) - 1; i >= 0; i-- {
 		list := &f.boxes[i]
 		if list.tag == atom.Ol {
-			item.number = list.number
+			item.number, item.inOl = list.number, true
 			list.number++
 		}
 		if list.tag != atom.Blockquote {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/synapse-agents/synapse/tool"
@@ -66,7 +68,7 @@ func TestMarkdown(t *testing.T) {
 
 // Pages that are built to take time or memory take neither.
 func TestHostilePages(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	for name, page := range map[string]string{
 		"open inline":   strings.Repeat("<b>", n) + "x",
 		"open lists":    strings.Repeat("<ul><li>x", n),
@@ -101,4 +103,37 @@ func TestHostilePages(t *testing.T) {
 			t.Errorf("%s: shows %d bytes", name, len(r.Text))
 		}
 	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	for _, file := range []string{"article", "layout"} {
+		page, err := os.ReadFile("testdata/html/" + file + ".html")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(page))
+	}
+	f.Add("<table><caption>a<tr><th>b</table><pre>```<li><a href=x><h1>y<br>z</a>\x1b[31m\u00a0<ol start=-9223372036854775808><li>q")
+	var page atomic.Value
+	base := web(f, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<div hidden>s3cret</div>" + page.Load().(string)))
+	})
+	w, err := tool.Open(f.TempDir(), tool.Options{AllowPrivate: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { w.Close() })
+	f.Fuzz(func(t *testing.T, s string) {
+		page.Store(s)
+		r := (&bench{t, "", w}).run("fetch_url", args{"url": base})
+		switch {
+		case r.IsError && !strings.Contains(r.Text, "a binary file"):
+			t.Errorf("%q: %s", s, r.Text)
+		case strings.Contains(r.Text, "s3cret") && !strings.Contains(s, "s3cret"):
+			t.Errorf("%q shows what is hidden: %s", s, r.Text)
+		case !utf8.ValidString(r.Text) || strings.ContainsFunc(r.Text, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c >= 0x7f && c < 0xa0 }):
+			t.Errorf("%q gives control characters: %q", s, r.Text)
+		}
+	})
 }

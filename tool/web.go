@@ -214,9 +214,8 @@ func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn
 	return nil, err
 }
 
-// readBody reads and unpacks a body, as far as the limits go. What is counted
-// is both what comes in and what comes out of it, so that neither a bomb nor an
-// endless run of empty blocks gets far.
+// readBody reads and unpacks a body, as far as the limits go. Both what comes in
+// and what comes out of it is counted, so that no bomb gets far.
 func readBody(resp *http.Response) (body []byte, cut bool, err error) {
 	in := &io.LimitedReader{R: resp.Body, N: webMaxBytes + 1}
 	var r io.Reader = in
@@ -230,6 +229,7 @@ func readBody(resp *http.Response) (body []byte, cut bool, err error) {
 		if err != nil {
 			return nil, false, fmt.Errorf("unpack the reply: %w", err)
 		}
+		unpacked.Multistream(false) // one block is a reply; a run of empty ones is a trap
 		r = unpacked
 	default:
 		return nil, false, fmt.Errorf("the reply is packed as %q, which was not asked for", enc)
