@@ -539,21 +539,6 @@ func TestAbsentPathIsTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestCallsAtTheEndOfATurn: a reply that says it is done and calls a tool all the
-// same has the tool run.
-func TestCallsAtTheEndOfATurn(t *testing.T) {
-	for _, stop := range []synapse.StopReason{synapse.StopEnd, synapse.StopUnknown, synapse.StopCalls} {
-		b := newBench(t, script.New(script.Turn{Text: "done", Stop: stop, Calls: []synapse.ToolCall{read("a")}}, script.Turn{Text: "ok"}))
-		r := b.run(t.Context(), "go")
-		if got := r.results("main"); len(got) != 1 || got[0] != "read: a" {
-			t.Errorf("%s: results = %q", stop, got)
-		}
-		if out := r.outcome("main"); out.Text != "ok" {
-			t.Errorf("%s: outcome = %+v", stop, out)
-		}
-	}
-}
-
 // TestRulesAboutAgents: a rule that names an agent holds under whatever name the
 // model writes, for the default, and for a task that is continued.
 func TestRulesAboutAgents(t *testing.T) {
