@@ -296,7 +296,8 @@ func TestModelChoice(t *testing.T) {
 		{name: "a key", environ: []string{"OPENAI_API_KEY=k"}, want: "openai:gpt-5"},
 		{name: "an endpoint lists its models", environ: []string{"OPENAI_BASE_URL=" + server.URL + "/v1"}, want: "openai:served-model"},
 		{name: "an endpoint that is not there", environ: []string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, err: "name one with -m openai:MODEL"},
-		{name: "a key of another provider", environ: []string{"ANTHROPIC_API_KEY=k"}, err: "ANTHROPIC_API_KEY is set"},
+		{name: "a key of Anthropic", environ: []string{"ANTHROPIC_API_KEY=k"}, want: "anthropic:claude-sonnet-4-5"},
+		{name: "a key of Gemini", environ: []string{"GEMINI_API_KEY=k"}, want: "gemini:gemini-2.5-pro"},
 		{name: "a flag", environ: []string{"ANTHROPIC_API_KEY=k"}, set: []host.Setting{{Flag: "--model", Key: "model", Value: "offline:rules"}}, want: "offline:rules"},
 		{name: "a provider in the user's settings", files: map[string]string{
 			"home/.synapse/settings.json": `{"providers": {"mine": {"base_url": "` + server.URL + `/v1", "models": ["m1"]}}}`}, want: "mine:m1"},

@@ -2,12 +2,9 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +20,9 @@ import (
 // defaultModels are the models taken of a provider whose key is all that the
 // user has set.
 var defaultModels = map[string]string{
-	"openai": "gpt-5",
+	"anthropic": "claude-sonnet-4-5",
+	"openai":    "gpt-5",
+	"gemini":    "gemini-2.5-pro",
 }
 
 // models makes models of references, and finds the main agent's when the user
@@ -221,11 +220,11 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		if err != nil {
 			return synapse.ModelRef{}, "", err
 		}
-		names, err := listModels(ctx, cfg, p)
+		listed, err := listModels(ctx, cfg)
 		if err != nil {
 			return synapse.ModelRef{}, "", configErrorf("%s is set, but no model is named and the endpoint doesn't list any (%w): name one with -m %s:MODEL", origin, err, p.Name)
 		}
-		return synapse.ModelRef{Provider: p.Name, Name: names[0]}, origin.String(), nil
+		return synapse.ModelRef{Provider: p.Name, Name: listed[0].Name}, origin.String(), nil
 	}
 	if names := slices.Sorted(maps.Keys(set.Providers)); len(names) > 0 {
 		name, p := names[0], set.Providers[names[0]]
@@ -276,44 +275,12 @@ func ollamaURL(host string) string {
 }
 
 // listModels asks an endpoint for the models it has.
-func listModels(ctx context.Context, cfg remote.Config, p remote.Provider) ([]string, error) {
+func listModels(ctx context.Context, cfg remote.Config) ([]remote.Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	base := cfg.BaseURL
-	if base == "" {
-		base = p.BaseURL
+	list, err := remote.List(ctx, cfg)
+	if err == nil && len(list) == 0 {
+		err = errors.New("an empty list")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/models", nil)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
-	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&list); err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, d := range list.Data {
-		if d.ID != "" {
-			names = append(names, d.ID)
-		}
-	}
-	if len(names) == 0 {
-		return nil, errors.New("an empty list")
-	}
-	return names, nil
+	return list, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"io"
 	"strconv"
 	"strings"
 
@@ -50,7 +49,7 @@ type chatChunk struct {
 		Delta        chatDelta `json:"delta"`
 		FinishReason loose     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *chatUsage `json:"usage"`
+	Usage lenient[chatUsage] `json:"usage"`
 }
 
 type chatDelta struct {
@@ -97,6 +96,18 @@ func (c *count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// lenient takes a value of another shape than expected as none.
+type lenient[T any] struct{ v *T }
+
+// UnmarshalJSON never fails: counts of a strange shape are not worth an answer.
+func (l *lenient[T]) UnmarshalJSON(data []byte) error {
+	var v *T
+	if json.Unmarshal(data, &v) == nil {
+		l.v = v
+	}
+	return nil
+}
+
 func (u *chatUsage) usage() synapse.Usage {
 	out := synapse.Usage{
 		InputTokens:      int64(u.Prompt),
@@ -140,8 +151,8 @@ func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderE
 	if chunk.Model.text != "" {
 		s.seen.model = chunk.Model.text
 	}
-	if chunk.Usage != nil { // the last word counts: some send running totals
-		s.seen.usage = chunk.Usage.usage()
+	if chunk.Usage.v != nil { // the last word counts: some send running totals
+		s.seen.usage = chunk.Usage.v.usage()
 	}
 	var out []byte
 	for _, choice := range chunk.Choices {
@@ -310,11 +321,10 @@ func (s *chatStream) complete() bool {
 
 func (s *chatStream) end() ([]byte, *synapse.ProviderError) {
 	if s.finish == "" && !s.complete() {
-		message := "the reply broke off before it said why it ended"
 		if !s.started {
-			message = "the reply is empty"
+			return nil, brokeOff(replyEmpty)
 		}
-		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: message, Err: io.ErrUnexpectedEOF}
+		return nil, brokeOff(replyUnended)
 	}
 	var out []byte
 	used := map[string]bool{}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"charm.land/fantasy"
+	"charm.land/fantasy/providers/google"
+	"charm.land/fantasy/providers/openai"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -35,7 +37,7 @@ func (d *decoder) part(p fantasy.StreamPart) (*synapse.Delta, bool, error) {
 			return &synapse.Delta{Kind: synapse.DeltaReasoning, Text: p.Delta}, false, nil
 		}
 	case fantasy.StreamPartTypeReasoningEnd:
-		if opaque := sealed(p.ProviderMetadata); opaque != nil {
+		if opaque := sealed(d.signed(p.ProviderMetadata)); opaque != nil {
 			return &synapse.Delta{Kind: synapse.DeltaReasoning, Opaque: opaque}, false, nil
 		}
 	case fantasy.StreamPartTypeToolCall:
@@ -43,17 +45,39 @@ func (d *decoder) part(p fantasy.StreamPart) (*synapse.Delta, bool, error) {
 			return nil, false, nil // none was offered
 		}
 		d.calls++
+		args := p.ToolCallInput
+		if exact, ok := d.x.facts().args[p.ID]; ok {
+			args = exact
+		}
 		return &synapse.Delta{
 			Kind:   synapse.DeltaCall,
-			Call:   &synapse.ToolCall{ID: p.ID, Name: p.ToolCallName, Args: p.ToolCallInput},
+			Call:   &synapse.ToolCall{ID: p.ID, Name: p.ToolCallName, Args: args},
 			Opaque: sealed(p.ProviderMetadata),
 		}, false, nil
 	case fantasy.StreamPartTypeError:
 		return nil, true, p.Error
 	case fantasy.StreamPartTypeFinish:
+		if d.x.failed != nil { // the layer below takes a stream that just stops for one that ended
+			return nil, true, d.x.failed
+		}
 		return d.end(), true, nil
 	}
 	return nil, false, nil
+}
+
+// signed returns what a provider says about a thought, nil if that is nothing
+// that could go back. OpenAI encrypts a thought when it begins and again when it
+// has ended; the layer below keeps the first.
+func (d *decoder) signed(metadata fantasy.ProviderMetadata) fantasy.ProviderMetadata {
+	if data := google.GetReasoningMetadata(fantasy.ProviderOptions(metadata)); data != nil && data.Signature == "" {
+		return nil
+	}
+	if data := openai.GetReasoningMetadata(fantasy.ProviderOptions(metadata)); data != nil {
+		if last, ok := d.x.facts().encrypted[data.ItemID]; ok {
+			data.EncryptedContent = &last
+		}
+	}
+	return metadata
 }
 
 // warnings looks for the one that may not pass: thinking was to be off, and

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,62 +13,58 @@ import (
 	synapse "github.com/synapse-agents/synapse"
 )
 
-// encode turns a request into a fantasy call. The same request always gives
-// the same bytes on the wire, and a longer conversation begins with the bytes
-// of the shorter one: providers cache prompts by their prefix.
-func (m *model) encode(req *synapse.Request) (fantasy.Call, error) {
-	call := fantasy.Call{
-		Temperature:     req.Temperature,
-		TopP:            req.TopP,
-		ProviderOptions: m.effortOptions(req),
-	}
+// encode turns a request into a fantasy call, and says how the body that
+// becomes of it is to be amended. The same request always gives the same bytes
+// on the wire, and a longer conversation begins with the bytes of the shorter
+// one: providers cache prompts by their prefix.
+func (m *model) encode(req *synapse.Request) (fantasy.Call, amendment, error) {
+	wire := m.wireFor(req.Model)
+	call := fantasy.Call{Temperature: req.Temperature, TopP: req.TopP}
 	if req.MaxTokens > 0 {
 		limit := req.MaxTokens
 		call.MaxOutputTokens = &limit
 	}
+	schemas := make([]json.RawMessage, 0, len(req.Tools))
 	for _, t := range req.Tools {
-		schema, err := schemaOf(t)
+		s, err := m.schemas.of(t)
 		if err != nil {
-			return fantasy.Call{}, err
+			return fantasy.Call{}, nil, err
 		}
-		call.Tools = append(call.Tools, fantasy.FunctionTool{Name: t.Name, Description: t.Description, InputSchema: schema})
+		tool := fantasy.FunctionTool{Name: t.Name, Description: t.Description, InputSchema: s.fields}
+		if wire == WireAnthropic || wire == WireGemini {
+			tool.InputSchema = nil // the amendment has it whole
+		}
+		schemas = append(schemas, s.whole)
+		call.Tools = append(call.Tools, tool)
 	}
 	if strings.TrimSpace(req.System) != "" {
 		call.Prompt = append(call.Prompt, fantasy.NewSystemMessage(req.System))
 	}
-	e := encoder{wire: m.wireFor(req.Model)}
+	e := encoder{wire: wire}
+	if wire == WireGemini {
+		e.gemini = parseGemini(req.Model)
+	}
 	for i := range req.Messages {
 		if err := e.message(&req.Messages[i]); err != nil {
-			return fantasy.Call{}, fmt.Errorf("message %d: %w", i+1, err)
+			return fantasy.Call{}, nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
 	}
 	e.flush()
 	call.Prompt = append(call.Prompt, e.prompt...)
-	return call, nil
-}
-
-// schemaOf opens a schema's outermost level only: what is below keeps the
-// bytes, and so the order, in which its author wrote it.
-func schemaOf(t synapse.ToolDef) (map[string]any, error) {
-	schema := map[string]any{"type": "object"}
-	if len(t.Schema) > 0 {
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(t.Schema, &fields); err != nil {
-			return nil, fmt.Errorf("tool %s: schema is not a JSON object: %w", t.Name, err)
-		}
-		for name, value := range fields {
-			schema[name] = value
-		}
+	switch wire {
+	case WireAnthropic:
+		return call, m.amendAnthropic(req, &call, schemas), nil
+	case WireGemini:
+		return call, m.amendGemini(req, schemas), nil
 	}
-	if schema["properties"] == nil {
-		schema["properties"] = map[string]any{} // some servers refuse an object without
-	}
-	return schema, nil
+	call.ProviderOptions = m.effortOptions(req)
+	return call, nil, nil
 }
 
 // encoder builds a prompt message by message.
 type encoder struct {
 	wire   Wire
+	gemini gemini // the model's version, on its wire
 	prompt fantasy.Prompt
 	// media is what tools returned beside text. These wires have no place for
 	// it in a result, and nothing may stand between the results of one reply,
@@ -106,9 +103,9 @@ func (e *encoder) user(msg *synapse.Message) error {
 	var parts []fantasy.MessagePart
 	for _, p := range msg.Parts {
 		switch {
-		case p.Kind == synapse.PartText && p.Text != "":
-			parts = append(parts, fantasy.TextPart{Text: p.Text})
+		case p.Kind == synapse.PartText && e.blank(p.Text):
 		case p.Kind == synapse.PartText:
+			parts = append(parts, fantasy.TextPart{Text: p.Text})
 		case p.Kind == synapse.PartMedia && p.Media != nil:
 			parts = append(parts, e.attachment(p.Media))
 		default:
@@ -127,13 +124,13 @@ func (e *encoder) assistant(msg *synapse.Message) error {
 	for _, p := range msg.Parts {
 		switch {
 		case p.Kind == synapse.PartCall && p.Call != nil:
-			call := fantasy.ToolCallPart{ToolCallID: p.Call.ID, ToolName: p.Call.Name, Input: arguments(p.Call.Args), ProviderOptions: opened(p.Opaque)}
+			call := fantasy.ToolCallPart{ToolCallID: e.id(p.Call.ID), ToolName: p.Call.Name, Input: arguments(p.Call.Args), ProviderOptions: opened(p.Opaque)}
 			if e.wire == WireChat {
 				calls = append(calls, call)
 			} else {
 				parts = append(parts, call)
 			}
-		case p.Kind == synapse.PartText && p.Text == "":
+		case p.Kind == synapse.PartText && e.blank(p.Text):
 		case p.Kind == synapse.PartText && e.wire == WireChat:
 			text = append(text, p.Text)
 		case p.Kind == synapse.PartText:
@@ -155,8 +152,25 @@ func (e *encoder) assistant(msg *synapse.Message) error {
 	if len(text) > 0 {
 		parts = append(parts, fantasy.TextPart{Text: strings.Join(text, "\n")})
 	}
-	e.add(fantasy.MessageRoleAssistant, append(parts, calls...))
+	parts = append(parts, calls...)
+	if e.wire == WireGemini {
+		parts = geminiReply(parts, e.gemini)
+	}
+	e.add(fantasy.MessageRoleAssistant, parts)
 	return nil
+}
+
+// id returns a call's id in the letters that the wire takes.
+func (e *encoder) id(id string) string {
+	if e.wire == WireAnthropic {
+		return plainID(id)
+	}
+	return id
+}
+
+// blank reports whether a text is none. Anthropic refuses white space alone.
+func (e *encoder) blank(text string) bool {
+	return text == "" || e.wire == WireAnthropic && strings.TrimSpace(text) == ""
 }
 
 func (e *encoder) results(msg *synapse.Message) error {
@@ -170,11 +184,14 @@ func (e *encoder) results(msg *synapse.Message) error {
 		if text == "" && len(r.Media) > 0 {
 			text = "See the attachments in the next message."
 		}
+		if e.wire == WireAnthropic && e.blank(text) {
+			text = "(no output)"
+		}
 		var output fantasy.ToolResultOutputContent = fantasy.ToolResultOutputContentText{Text: text}
 		if r.IsError {
 			output = fantasy.ToolResultOutputContentError{Error: errors.New(marked(text))}
 		}
-		parts = append(parts, fantasy.ToolResultPart{ToolCallID: r.CallID, Output: output})
+		parts = append(parts, fantasy.ToolResultPart{ToolCallID: e.id(r.CallID), Output: output})
 		for i := range r.Media {
 			if i == 0 {
 				e.media = append(e.media, fantasy.TextPart{Text: fmt.Sprintf("Returned by %s (call %s):", r.Name, r.CallID)})
@@ -221,7 +238,11 @@ func (e *encoder) attachment(media *synapse.Media) fantasy.MessagePart {
 	kind = strings.TrimSpace(kind)
 	file := fantasy.FilePart{Filename: media.Name, Data: media.Data, MediaType: kind}
 	switch {
+	case e.wire == WireAnthropic && strings.HasPrefix(kind, "image/") && !slices.Contains(anthropicImages, kind):
+		return fantasy.TextPart{Text: describe(media)}
 	case strings.HasPrefix(kind, "image/"), kind == "application/pdf":
+		return file
+	case e.wire == WireGemini && (strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/")):
 		return file
 	case e.wire == WireChat && (kind == "audio/wav" || kind == "audio/mpeg" || kind == "audio/mp3"):
 		return file
@@ -234,6 +255,9 @@ func (e *encoder) attachment(media *synapse.Media) fantasy.MessagePart {
 	}
 	return fantasy.TextPart{Text: describe(media)}
 }
+
+// anthropicImages are the types of images that Anthropic takes.
+var anthropicImages = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 func describe(media *synapse.Media) string {
 	name := media.Name

@@ -43,6 +43,11 @@ type facts struct {
 	model string
 	stop  synapse.StopReason
 	usage synapse.Usage
+	args  map[string]string // of calls by id, exactly as they came; nil where the layers above keep them
+	// encrypted holds OpenAI's thoughts by id, as they were when they had ended.
+	encrypted map[string]string
+	// opaque goes back with the reply, beside what the layers above carry.
+	opaque json.RawMessage
 }
 
 // exchange is one request and its answer. It is the HTTP client that the SDK
@@ -52,6 +57,7 @@ type exchange struct {
 	model  string
 	wire   Wire
 	stream stream
+	amend  amendment // of the request's body, nil for none
 
 	resp *http.Response
 	body *eventReader
@@ -61,9 +67,14 @@ type exchange struct {
 
 func newExchange(m *model, name string) *exchange {
 	x := &exchange{m: m, model: name, wire: m.wireFor(name)}
-	if x.wire == WireResponses {
+	switch x.wire {
+	case WireResponses:
 		x.stream = newResponsesStream()
-	} else {
+	case WireAnthropic:
+		x.stream = newAnthropicStream()
+	case WireGemini:
+		x.stream = newGeminiStream()
+	default:
 		x.stream = newChatStream()
 	}
 	return x
@@ -105,26 +116,15 @@ func (x *exchange) failure(err error) *synapse.ProviderError {
 	return x.fault(&synapse.ProviderError{Kind: kind, Message: err.Error(), Err: err})
 }
 
-// Do sends the request. The request's headers are built from nothing: those
-// that it comes with hold what the SDK found in its environment.
+// Do sends the request. Address and headers are built from nothing: those that
+// it comes with hold what the SDK found in its environment.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	req.Header = x.m.header.Clone()
-	if req.Header.Get("Content-Type") == "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if req.Header.Get("Accept") == "" {
-		req.Header.Set("Accept", "text/event-stream")
+	if err := x.prepare(req); err != nil {
+		return nil, x.fault(err)
 	}
 	resp, err := x.m.client.Do(req)
 	if err != nil {
-		var u *url.Error
-		cause := err
-		if errors.As(err, &u) {
-			cause = u.Err
-		}
-		return nil, x.fault(&synapse.ProviderError{
-			Kind: synapse.ErrorNetwork, Message: fmt.Sprintf("no answer from %s: %v", req.URL.Host, cause), Err: cause,
-		})
+		return nil, x.fault(noAnswer(req.URL.Host, err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
@@ -141,6 +141,44 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	answer.ContentLength = -1
 	answer.Body = x.body
 	return &answer, nil
+}
+
+// RoundTrip sends the request, for an SDK that wants a client of net/http.
+func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	return x.Do(req.Clone(req.Context()))
+}
+
+// prepare makes the request the one to send.
+func (x *exchange) prepare(req *http.Request) *synapse.ProviderError {
+	u, err := url.Parse(x.m.endpoint(x.model, x.wire))
+	if err != nil {
+		return &synapse.ProviderError{Kind: synapse.ErrorRequest, Message: "the model's name makes no address: " + oneLine(err.Error()), Err: err}
+	}
+	req.URL, req.Host = u, ""
+	req.Header = x.m.header.Clone()
+	if req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "text/event-stream")
+	}
+	if x.amend == nil {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		err = req.Body.Close()
+	}
+	if err == nil {
+		body, err = x.amend.apply(body)
+	}
+	if err != nil {
+		return &synapse.ProviderError{Kind: synapse.ErrorRequest, Message: "write the request: " + oneLine(err.Error()), Err: err}
+	}
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody() // never fails
+	req.ContentLength = int64(len(body))
+	return nil
 }
 
 // notStream looks at the type and the first bytes of an answer. A stream under
@@ -223,7 +261,12 @@ type eventReader struct {
 
 func (r *eventReader) Read(p []byte) (int, error) {
 	for r.out.Len() == 0 {
-		if r.err != nil {
+		switch {
+		case r.err != nil && r.x.wire == WireGemini:
+			// Its SDK prints every other error to the program's log. What
+			// failed is in the exchange.
+			return 0, io.EOF
+		case r.err != nil:
 			return 0, r.err
 		}
 		r.next()

@@ -232,7 +232,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no host", remote.Config{Provider: "ollama", BaseURL: "http:///v1"}, "host"},
 		{"query", remote.Config{Provider: "ollama", BaseURL: "http://host/v1?key=1"}, "query"},
 		{"password", remote.Config{Provider: "ollama", BaseURL: "http://me:secret@host/v1"}, "host"},
-		{"wire", remote.Config{Provider: "ollama", Wire: "smoke"}, "chat or responses"},
+		{"wire", remote.Config{Provider: "ollama", Wire: "smoke"}, "chat"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,8 +19,8 @@ type Provider struct {
 	// Local says that it is a server people run on their own machine: on
 	// loopback it costs nothing.
 	Local bool
-	// Responses says that its own endpoint speaks OpenAI's Responses.
-	Responses bool
+	// Wire is the format that its own endpoint speaks.
+	Wire Wire
 
 	effort effortFunc
 }
@@ -30,12 +30,16 @@ type Provider struct {
 // fields of the body.
 type effortFunc func(model string, e synapse.Effort) (string, map[string]any)
 
+// table is in the order in which a provider is looked for when the user names
+// none.
 var table = []Provider{
-	{Name: "openai", BaseURL: openai.DefaultURL, KeyEnv: "OPENAI_API_KEY", Responses: true, effort: openaiEffort},
-	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Local: true, effort: threeEfforts},
-	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true, effort: threeEfforts},
-	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Local: true, effort: templateEffort},
-	{Name: "openaicompat", effort: compatEffort},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", Wire: WireAnthropic},
+	{Name: "openai", BaseURL: openai.DefaultURL, KeyEnv: "OPENAI_API_KEY", Wire: WireResponses, effort: openaiEffort},
+	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com", KeyEnv: "GEMINI_API_KEY", Wire: WireGemini},
+	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Local: true, Wire: WireChat, effort: threeEfforts},
+	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true, Wire: WireChat, effort: threeEfforts},
+	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Local: true, Wire: WireChat, effort: templateEffort},
+	{Name: "openaicompat", Wire: WireChat, effort: compatEffort},
 }
 
 // Providers lists the providers known by name.
@@ -48,7 +52,7 @@ func lookup(name string) (Provider, bool) {
 			return p, true
 		}
 	}
-	return Provider{Name: name, effort: compatEffort}, false
+	return Provider{Name: name, Wire: WireChat, effort: compatEffort}, false
 }
 
 func names() []string {

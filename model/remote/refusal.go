@@ -3,6 +3,7 @@ package remote
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -200,6 +201,9 @@ func (e apiError) tooLong() bool {
 	for _, phrase := range []string{
 		"maximum context length", "context length", "context window", "context size",
 		"prompt is too long", "input is too long", "input too long", "range of input length", "too many input tokens",
+		"exceeds the maximum number of tokens", // Gemini
+		"exceed context limit",                 // Anthropic, of prompt and reply together
+
 	} {
 		if strings.Contains(text, phrase) {
 			return true
@@ -285,4 +289,15 @@ func oneLine(text string) string {
 // malformed is the failure of an event that is not what the format says.
 func malformed(format string, args ...any) *synapse.ProviderError {
 	return &synapse.ProviderError{Kind: synapse.ErrorMalformed, Message: fmt.Sprintf(format, args...)}
+}
+
+// How a reply can be no reply.
+const (
+	replyEmpty    = "the reply is empty"
+	replyUnended  = "the reply broke off before it said why it ended"
+	replyHalfCall = "the reply ended within a tool call"
+)
+
+func brokeOff(message string) *synapse.ProviderError {
+	return &synapse.ProviderError{Kind: synapse.ErrorStream, Message: message, Err: io.ErrUnexpectedEOF}
 }

@@ -21,10 +21,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"charm.land/fantasy"
+	"charm.land/fantasy/providers/bedrock"
+	"charm.land/fantasy/providers/google"
 	"charm.land/fantasy/providers/openai"
 	"charm.land/fantasy/providers/openaicompat"
 
@@ -44,7 +47,7 @@ type Config struct {
 	// BaseURL is the API's root, for example "http://127.0.0.1:8080/v1". Empty
 	// means the provider's own.
 	BaseURL string
-	// APIKey is sent as a bearer token; empty sends none.
+	// APIKey is sent in the way of the wire; empty sends none.
 	APIKey string
 	// Headers are sent with every request and win over this package's own.
 	Headers map[string]string
@@ -53,8 +56,8 @@ type Config struct {
 	HTTPClient *http.Client
 	// UserAgent is DefaultUserAgent when empty.
 	UserAgent string
-	// Wire chooses the format. Empty is Responses for OpenAI itself and Chat
-	// Completions for everybody else.
+	// Wire chooses the format. Empty is the provider's own, and Chat Completions
+	// for an OpenAI at another base URL and for a name that is in no row.
 	Wire Wire
 	// Price looks a model's price up. Nil, or false, leaves the cost of a
 	// reply unknown, unless a known local server on loopback gave it.
@@ -68,11 +71,24 @@ type Wire string
 const (
 	WireChat      Wire = "chat"      // OpenAI's Chat Completions, spoken by nearly everybody
 	WireResponses Wire = "responses" // OpenAI's Responses
+	WireAnthropic Wire = "anthropic" // Anthropic's Messages
+	WireGemini    Wire = "gemini"    // Google's streamGenerateContent
 )
+
+// wires are all of them.
+var wires = []Wire{WireChat, WireResponses, WireAnthropic, WireGemini}
 
 // New returns a model that asks the configured provider. It sends nothing yet.
 // The model may be used from several goroutines at once.
 func New(cfg Config) (synapse.Model, error) {
+	m, err := newModel(cfg)
+	if err != nil {
+		return nil, err // not a typed nil
+	}
+	return m, nil
+}
+
+func newModel(cfg Config) (*model, error) {
 	row, known := lookup(cfg.Provider)
 	if cfg.Provider == "" {
 		return nil, fmt.Errorf("model provider: no name given; want one of %s, or any name with a base URL", strings.Join(names(), ", "))
@@ -98,19 +114,19 @@ func New(cfg Config) (synapse.Model, error) {
 	}
 	m := &model{
 		name: cfg.Provider, row: row, base: u.String(), key: key,
-		local: row.Local && loopback(u.Hostname()),
+		local: row.Local && loopback(u.Hostname()), schemas: schemas{made: map[string]schema{}},
 		price: cfg.Price, client: cfg.HTTPClient, header: http.Header{},
 	}
-	switch cfg.Wire {
-	case WireChat, WireResponses:
+	switch {
+	case cfg.Wire != "" && !slices.Contains(wires, cfg.Wire):
+		return nil, fmt.Errorf("model provider %s: wire %q: want one of %q", cfg.Provider, cfg.Wire, wires)
+	case cfg.Wire != "":
 		m.wire = cfg.Wire
-	case "":
+	case row.Wire == WireResponses && own: // or by model
+	case row.Wire == WireResponses:
 		m.wire = WireChat
-		if own && row.Responses {
-			m.wire = "" // by model
-		}
 	default:
-		return nil, fmt.Errorf("model provider %s: wire %q: want chat or responses", cfg.Provider, cfg.Wire)
+		m.wire = row.Wire
 	}
 	if m.client == nil {
 		m.client = newClient()
@@ -119,7 +135,15 @@ func New(cfg Config) (synapse.Model, error) {
 	if cfg.UserAgent != "" {
 		m.header.Set("User-Agent", cfg.UserAgent)
 	}
-	if key != "" {
+	switch {
+	case m.wire == WireAnthropic:
+		m.header.Set("Anthropic-Version", "2023-06-01")
+		if key != "" {
+			m.header.Set("X-Api-Key", key)
+		}
+	case m.wire == WireGemini && key != "":
+		m.header.Set("X-Goog-Api-Key", key)
+	case key != "":
 		m.header.Set("Authorization", "Bearer "+key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
@@ -178,15 +202,16 @@ func loopback(host string) bool {
 
 // model is one configured provider.
 type model struct {
-	name   string
-	row    Provider
-	base   string
-	key    string
-	local  bool
-	wire   Wire // empty: by model
-	header http.Header
-	client *http.Client
-	price  func(string) (Price, bool)
+	name    string
+	row     Provider
+	base    string
+	key     string
+	local   bool
+	wire    Wire // empty: by model
+	header  http.Header
+	client  *http.Client
+	schemas schemas
+	price   func(string) (Price, bool)
 }
 
 // wireFor returns the format in which a model is asked. OpenAI's newer models
@@ -208,10 +233,18 @@ func (m *model) wireFor(name string) Wire {
 func (m *model) open(ctx context.Context, x *exchange) (fantasy.LanguageModel, error) {
 	var p fantasy.Provider
 	var err error
-	if x.wire == WireResponses {
+	switch x.wire {
+	case WireResponses:
 		p, err = openai.New(openai.WithBaseURL(m.base), openai.WithHTTPClient(x), openai.WithUseResponsesAPI(),
 			openai.WithResponsesAPIFunc(func(string) bool { return true }))
-	} else {
+	case WireAnthropic:
+		// With the settings for Bedrock, whoever is asked: only with those does
+		// the SDK read no environment and no profiles on disk. What they change
+		// in a request the exchange sets right.
+		p, err = bedrock.New(bedrock.WithHTTPClient(x), bedrock.WithSkipAuth(true))
+	case WireGemini:
+		p, err = google.New(google.WithGeminiAPIKey(placeholder), google.WithBaseURL(m.base), google.WithHTTPClient(&http.Client{Transport: x}))
+	default:
 		// The compatible flavour for OpenAI itself too: it is the same wire,
 		// and the only one of the two that carries reasoning.
 		p, err = openaicompat.New(openaicompat.WithBaseURL(m.base), openaicompat.WithHTTPClient(x))
@@ -221,6 +254,38 @@ func (m *model) open(ctx context.Context, x *exchange) (fantasy.LanguageModel, e
 	}
 	return p.LanguageModel(ctx, x.model)
 }
+
+// placeholder stands where an SDK wants a key. The exchange sends the real one.
+const placeholder = "set-by-the-exchange"
+
+// endpoint returns the address at which a model is asked.
+func (m *model) endpoint(name string, wire Wire) string {
+	switch wire {
+	case WireResponses:
+		return m.base + "/responses"
+	case WireAnthropic:
+		return m.versioned("v1") + "/messages"
+	case WireGemini:
+		// What has a slash in it names its collection itself: "tunedModels/mine".
+		collection, rest, ok := strings.Cut(name, "/")
+		if !ok {
+			collection, rest = "models", name
+		}
+		return m.versioned("v1beta") + "/" + url.PathEscape(collection) + "/" + url.PathEscape(rest) + ":streamGenerateContent?alt=sse"
+	}
+	return m.base + "/chat/completions"
+}
+
+// versioned returns the base URL with a version at its end: people write it
+// with and without.
+func (m *model) versioned(version string) string {
+	if apiVersion.MatchString(m.base) {
+		return m.base
+	}
+	return m.base + "/" + version
+}
+
+var apiVersion = regexp.MustCompile(`/v[0-9]+[a-z0-9]*$`)
 
 // Generate sends the request and yields the reply as it comes.
 func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*synapse.Delta, error] {
@@ -236,11 +301,12 @@ func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*s
 			}
 			yield(nil, x.failure(err))
 		}
-		call, err := m.encode(req)
+		call, amend, err := m.encode(req)
 		if err != nil {
 			yield(nil, x.fault(&synapse.ProviderError{Kind: synapse.ErrorRequest, Message: err.Error(), Err: err}))
 			return
 		}
+		x.amend = amend
 		lm, err := m.open(rctx, x)
 		if err != nil {
 			fail(err)
@@ -258,7 +324,13 @@ func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*s
 			case err != nil:
 				fail(err)
 				return
-			case delta != nil && !yield(delta, nil), end:
+			case end:
+				if opaque := x.facts().opaque; opaque != nil && !yield(&synapse.Delta{Kind: synapse.DeltaReasoning, Opaque: opaque}, nil) {
+					return
+				}
+				yield(delta, nil)
+				return
+			case delta != nil && !yield(delta, nil):
 				return
 			}
 		}

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"encoding/json"
-	"io"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -18,7 +17,9 @@ type responsesStream struct {
 	open map[int64]bool
 }
 
-func newResponsesStream() *responsesStream { return &responsesStream{open: map[int64]bool{}} }
+func newResponsesStream() *responsesStream {
+	return &responsesStream{seen: facts{encrypted: map[string]string{}}, open: map[int64]bool{}}
+}
 
 func (s *responsesStream) facts() *facts { return &s.seen }
 func (s *responsesStream) done() bool    { return s.ended }
@@ -28,26 +29,31 @@ type responsesEvent struct {
 	OutputIndex  int64  `json:"output_index"`
 	SummaryIndex int64  `json:"summary_index"`
 	Item         struct {
-		Type string `json:"type"`
+		Type      string `json:"type"`
+		ID        loose  `json:"id"`
+		Name      loose  `json:"name"`
+		Encrypted loose  `json:"encrypted_content"`
 	} `json:"item"`
 	Response struct {
 		Model      loose           `json:"model"`
 		Error      json.RawMessage `json:"error"`
 		Incomplete struct {
-			Reason string `json:"reason"`
+			Reason loose `json:"reason"`
 		} `json:"incomplete_details"`
-		Usage *struct {
-			Input   count `json:"input_tokens"`
-			Output  count `json:"output_tokens"`
-			Details struct {
-				Cached count `json:"cached_tokens"`
-				Write  count `json:"cache_write_tokens"`
-			} `json:"input_tokens_details"`
-			OutputDetails struct {
-				Reasoning count `json:"reasoning_tokens"`
-			} `json:"output_tokens_details"`
-		} `json:"usage"`
+		Usage lenient[responsesUsage] `json:"usage"`
 	} `json:"response"`
+}
+
+type responsesUsage struct {
+	Input   count `json:"input_tokens"`
+	Output  count `json:"output_tokens"`
+	Details struct {
+		Cached count `json:"cached_tokens"`
+		Write  count `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
 }
 
 func (s *responsesStream) event(name string, data []byte) ([]byte, *synapse.ProviderError) {
@@ -77,7 +83,13 @@ func (s *responsesStream) event(name string, data []byte) ([]byte, *synapse.Prov
 			s.open[ev.OutputIndex] = true
 		}
 	case "response.output_item.done":
+		if ev.Item.Type == "reasoning" && ev.Item.Encrypted.text != "" {
+			s.seen.encrypted[ev.Item.ID.text] = ev.Item.Encrypted.text
+		}
 		if ev.Item.Type == "function_call" {
+			if ev.Item.Name.text == "" {
+				return nil, malformed("a tool call of the reply has no name: %s", excerpt(data))
+			}
 			if !s.open[ev.OutputIndex] {
 				return nil, malformed("a tool call ends that has not begun: %s", excerpt(data))
 			}
@@ -127,14 +139,14 @@ func canonical(kind string, data []byte) ([]byte, *synapse.ProviderError) {
 
 func (s *responsesStream) finish(ev *responsesEvent) {
 	s.ended = true
-	if u := ev.Response.Usage; u != nil {
+	if u := ev.Response.Usage.v; u != nil {
 		s.seen.usage = within(synapse.Usage{
 			InputTokens: int64(u.Input), OutputTokens: int64(u.Output),
 			CacheReadTokens: int64(u.Details.Cached), CacheWriteTokens: int64(u.Details.Write),
 			ReasoningTokens: int64(u.OutputDetails.Reasoning),
 		})
 	}
-	switch reason := ev.Response.Incomplete.Reason; {
+	switch reason := ev.Response.Incomplete.Reason.text; {
 	case reason == "max_output_tokens" || reason == "max_tokens":
 		s.seen.stop = synapse.StopLength
 	case reason == "content_filter":
@@ -149,11 +161,11 @@ func (s *responsesStream) finish(ev *responsesEvent) {
 func (s *responsesStream) end() ([]byte, *synapse.ProviderError) {
 	switch {
 	case !s.started:
-		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply is empty", Err: io.ErrUnexpectedEOF}
+		return nil, brokeOff(replyEmpty)
 	case !s.ended:
-		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply broke off before it said why it ended", Err: io.ErrUnexpectedEOF}
+		return nil, brokeOff(replyUnended)
 	case len(s.open) > 0 && s.seen.stop != synapse.StopLength && s.seen.stop != synapse.StopFilter:
-		return nil, &synapse.ProviderError{Kind: synapse.ErrorStream, Message: "the reply ended within a tool call", Err: io.ErrUnexpectedEOF}
+		return nil, brokeOff(replyHalfCall)
 	}
 	return nil, nil
 }
