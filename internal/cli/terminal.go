@@ -3,10 +3,10 @@ package cli
 import (
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/synapse-agents/synapse/internal/display"
 )
 
 // isTerminal reports whether a stream is one.
@@ -51,30 +51,8 @@ func size(stream io.Writer) (columns, rows int) {
 	return 80, 24
 }
 
-// clean takes out of a text what a terminal would obey: it comes from models,
-// tools and files, which have no say over the screen. Line ends and tabs stay.
-func clean(s string) string {
-	if strings.IndexFunc(s, obeyed) < 0 {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if obeyed(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-func obeyed(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r):
-		return true
-	}
-	// Marks that turn the direction of what follows on the line.
-	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
+// clean takes out of a text what a terminal would obey.
+func clean(s string) string { return display.Clean(s) }
 
 // cleanLine is clean for what must stay on one line.
-func cleanLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+func cleanLine(s string) string { return display.Line(s) }

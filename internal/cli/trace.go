@@ -12,6 +12,7 @@ import (
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/host"
+	"github.com/synapse-agents/synapse/internal/display"
 	"github.com/synapse-agents/synapse/trace"
 )
 
@@ -89,20 +90,7 @@ func words(s synapse.Status) string {
 	return strings.ReplaceAll(string(s), "_", " ")
 }
 
-// cost says what usage has cost, which nobody knows for a model without a price.
-func cost(u synapse.Usage) string {
-	switch {
-	case u.CostUSD == nil && u.Tokens() == 0:
-		return "$0"
-	case u.CostUSD == nil:
-		return "unknown"
-	case *u.CostUSD == 0:
-		return "$0"
-	case *u.CostUSD < 0.01:
-		return fmt.Sprintf("$%.4f", *u.CostUSD)
-	}
-	return fmt.Sprintf("$%.2f", *u.CostUSD)
-}
+func cost(u synapse.Usage) string { return display.Cost(u) }
 
 // journal opens the journal for a command that reads it.
 func (a *app) journal(ctx context.Context, read func(trace.Journal) error) error {

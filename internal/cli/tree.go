@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/internal/display"
 )
 
 // A screen knows which lines above the cursor are the view's own, by their
@@ -132,12 +133,10 @@ func (v *view) lines(columns, rows int, now time.Time) []string {
 	return kept
 }
 
-var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
-
 // row is one run's line. Where it would be too long, what the run is doing gives
 // way to its figures.
 func (v *view) row(r *runView, head string, columns int, now time.Time) string {
-	sign, style := spinner[v.frame%len(spinner)], ansi.NewStyle().ForegroundColor(ansi.Cyan)
+	sign, style := display.Spinner(v.frame), ansi.NewStyle().ForegroundColor(ansi.Cyan)
 	text := r.now
 	switch {
 	case r.status == synapse.StatusCompleted:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/internal/display"
 )
 
 // frameTime is how often a live view is drawn again.
@@ -230,18 +231,7 @@ func quoted(s string) string {
 	return ": " + s
 }
 
-func mark(s synapse.Status) string {
-	switch s {
-	case synapse.StatusCompleted:
-		return "✓"
-	case synapse.StatusPartial, synapse.StatusTimedOut:
-		return "◐"
-	case synapse.StatusCancelled:
-		return "■"
-	default:
-		return "✗"
-	}
-}
+func mark(s synapse.Status) string { return display.Mark(s) }
 
 func ending(out synapse.Outcome) string {
 	text := words(out.Status)
@@ -264,28 +254,11 @@ func (r *runView) figures(now time.Time) string {
 	return fmt.Sprintf("%s · %s · %s", count(int64(r.turns), "turn"), count(r.tokens, "token"), seconds(max(0, worked)))
 }
 
-func count(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return number(n) + " " + what
-}
+func count(n int64, what string) string { return display.Count(n, what) }
 
-// number writes a count that is not negative, with commas.
-func number(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func number(n int64) string { return display.Number(n) }
 
-func seconds(d time.Duration) string {
-	if d >= time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return fmt.Sprintf("%.1fs", d.Seconds())
-}
+func seconds(d time.Duration) string { return display.Seconds(d) }
 
 // pause takes the tree off the screen and gives the terminal back, for a
 // question.
