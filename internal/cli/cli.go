@@ -74,7 +74,9 @@ func (a *app) root() *cobra.Command {
 		Long: `Synapse runs a main agent that delegates bounded work to sub-agents. Each has
 its own context, model, tools and limits, and hands back a result.
 
-Without a command it starts a conversation. With -p it answers one prompt.`,
+Without a command it opens the screen of a conversation, or with --plain, and on
+terminals that can't be drawn on, a conversation by lines. With -p it answers one
+prompt.`,
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -84,6 +86,9 @@ Without a command it starts a conversation. With -p it answers one prompt.`,
 			}
 			if !isTerminal(a.p.Stdin) {
 				return usagef("no command and no terminal: give a prompt with -p, or see `synapse --help`")
+			}
+			if a.hasScreen() {
+				return a.screen(cmd.Context())
 			}
 			return a.chat(cmd.Context())
 		},

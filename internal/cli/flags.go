@@ -39,6 +39,7 @@ type flags struct {
 	format          string
 	schema          string
 	noColor         bool
+	plain           bool
 	verbose         bool
 	prompt          string
 
@@ -62,6 +63,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.format, "output-format", formatText, "`format` of the answer: text, json or stream-json")
 	set.StringVar(&f.schema, "output-schema", "", "JSON `schema` of the answer: inline, or a file")
 	set.BoolVar(&f.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
+	set.BoolVar(&f.plain, "plain", false, "lines of text alone, for screen readers: no screen, nothing that moves")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
 }
 

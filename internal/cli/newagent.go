@@ -20,8 +20,8 @@ import (
 
 // newAgent are the flags of `agents new`.
 type newAgent struct {
-	description, tools, model, prompt string
-	user, project                     bool
+	description, tools, model, effort, prompt string
+	user, project                             bool
 }
 
 func (a *app) agentsNewCommand() *cobra.Command {
@@ -59,29 +59,16 @@ func (a *app) newAgent(ctx context.Context, name string, n *newAgent, withTools 
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(opt.Workspace, ".synapse", "agents")
-	layer := agents.LayerProject
-	if n.user {
-		if opt.Home == "" {
-			return fmt.Errorf("there is no home directory to keep an agent for every workspace in")
-		}
-		dir, layer = filepath.Join(opt.Home, ".synapse", "agents"), agents.LayerUser
-	} else if _, err := os.Stat(opt.Workspace); err != nil {
+	if _, err := os.Stat(opt.Workspace); err != nil && !n.user {
 		return fmt.Errorf("make agent %q: %w", name, err)
 	}
 	text, err := a.draft(name, n, withTools)
 	if err != nil {
 		return err
 	}
-	stem := fileStem(name)
-	if stem == "" {
-		return usagef("the name %q holds nothing that a file can be named by", name)
-	}
-	path := filepath.Join(dir, stem+".md")
-	for _, d := range agents.LoadDir(dir, layer, agents.LoadOptions{}).Defs {
-		if d.Name == strings.TrimSpace(name) && d.Pos.File != path {
-			return fmt.Errorf("%s defines %q already; it stays as it is", d.Pos.File, d.Name)
-		}
+	path, err := a.newPath(opt.Workspace, name, n)
+	if err != nil {
+		return err
 	}
 	if err := writeNew(path, text); err != nil {
 		return err
@@ -96,6 +83,29 @@ func (a *app) newAgent(ctx context.Context, name string, n *newAgent, withTools 
 	}
 	defer h.Close()
 	return a.explainNew(h, strings.TrimSpace(name), path)
+}
+
+// newPath is the file that a new agent of the name is written to. It is an error
+// when another file there defines the agent.
+func (a *app) newPath(workspace, name string, n *newAgent) (string, error) {
+	dir, layer := filepath.Join(workspace, ".synapse", "agents"), agents.LayerProject
+	if n.user {
+		if a.p.Home == "" {
+			return "", fmt.Errorf("there is no home directory to keep an agent for every workspace in")
+		}
+		dir, layer = filepath.Join(a.p.Home, ".synapse", "agents"), agents.LayerUser
+	}
+	stem := fileStem(name)
+	if stem == "" {
+		return "", usagef("the name %q holds nothing that a file can be named by", name)
+	}
+	path := filepath.Join(dir, stem+".md")
+	for _, d := range agents.LoadDir(dir, layer, agents.LoadOptions{}).Defs {
+		if d.Name == strings.TrimSpace(name) && d.Pos.File != path {
+			return "", fmt.Errorf("%s defines %q already; it stays as it is", d.Pos.File, d.Name)
+		}
+	}
+	return path, nil
 }
 
 // explainNew says what came of the new definition.
@@ -156,6 +166,9 @@ do and why.`, name, about)
 	}
 	if n.model != "" {
 		fields["model"] = n.model
+	}
+	if n.effort != "" {
+		fields["reasoning_effort"] = n.effort
 	}
 	data, err := json.Marshal(fields)
 	if err != nil {

@@ -250,7 +250,7 @@ func TestTerminalWide(t *testing.T) {
 
 func TestTerminalConversation(t *testing.T) {
 	m := newTerminal(t, 80, 24)
-	m.start()
+	m.start("chat")
 	m.sees(`^>$`)
 	m.typed("[[say hello]]\r")
 	m.sees(`^hello\n>$`)

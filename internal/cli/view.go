@@ -59,7 +59,7 @@ func (a *app) newView() *view {
 		out: a.p.Stderr, color: a.colors(a.p.Stderr), verbose: a.flags.verbose, tty: a.tty, runs: map[string]*runView{}, places: map[string]int{},
 		// The log of -v and events on the same screen would be drawn over, and a
 		// job in the background has no screen.
-		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.verbose && a.flags.format != formatStream && onScreen(a.p.Stderr),
+		live: isTerminal(a.p.Stderr) && a.p.env("TERM") != "dumb" && !a.flags.plain && !a.flags.verbose && a.flags.format != formatStream && onScreen(a.p.Stderr),
 	}
 	if a.tty != nil && isTerminal(a.p.Stderr) {
 		v.ask = &asker{view: v, in: a.p.Stdin, grant: map[string]bool{}}

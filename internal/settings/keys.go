@@ -119,6 +119,9 @@ func Keys() []Key {
 		key("intent", "", "Have agents say with every tool call what it is for.",
 			single[bool]{codec: boolCodec(), def: true, at: func(s *Settings) *Value[bool] { return &s.Intent }}),
 
+		key("theme", "", "The colours of the screen.",
+			single[string]{codec: choiceCodec("auto", "dark", "light", "ansi", "mono"), at: func(s *Settings) *Value[string] { return &s.Theme }}),
+
 		key("web_search.endpoint", "AGENT_WEB_SEARCH_ENDPOINT", "Where the web_search tool asks.",
 			single[string]{codec: urlCodec(), at: func(s *Settings) *Value[string] { return &s.WebSearch.Endpoint }, guard: never[string],
 				show: func(s string) any { return redactURL(s) }}),

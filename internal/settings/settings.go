@@ -66,6 +66,7 @@ type Settings struct {
 	StreamIdleTimeout Value[synapse.Duration]
 	Intent            Value[bool]
 
+	Theme      Value[string] // of the screen; "" follows the terminal
 	WebSearch  WebSearch
 	MCPServers map[string]Value[json.RawMessage] // by name, as written
 	// Hooks has one value for each layer that sets hooks, low to high: a

@@ -170,12 +170,12 @@ type Sheet struct {
 	Sections []Section
 }
 
-// A Section is a part of a sheet. Its rows' cells are aligned with each other;
-// Text, in Markdown, comes after them.
+// A Section is a part of a sheet. Its rows' cells are aligned with each other.
+// Lines, which are laid out already, come after them.
 type Section struct {
 	Title string
 	Rows  []Row
-	Text  string
+	Lines []string
 }
 
 // A Row is a line of a section.

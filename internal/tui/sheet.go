@@ -96,8 +96,8 @@ func drawSheet(s Sheet, columns int, th *theme) []string {
 			out = append(out, wrapText(oneLine(sec.Title), th.heading, columns)...)
 		}
 		out = append(out, drawRows(sec.Rows, columns, th)...)
-		if sec.Text != "" {
-			out = append(out, markdown(foreign(sec.Text), columns, th)...)
+		for _, l := range sec.Lines {
+			out = append(out, wrapText(foreign(l), "", columns)...)
 		}
 	}
 	return out
