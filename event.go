@@ -90,6 +90,8 @@ type ModelRequested struct {
 	Messages int      `json:"messages"`
 	Tools    int      `json:"tools"`
 	Final    bool     `json:"final,omitempty"` // the last turn: no tools
+	// Fixes counts the corrections of a result that does not fit its schema.
+	Fixes int `json:"fixes,omitempty"`
 	// Added are the messages that joined the conversation since the last
 	// reply, besides tool results: what the loop told the model.
 	Added []Message `json:"added,omitempty"`
@@ -151,8 +153,11 @@ type ChildStarted struct {
 	Agent       string `json:"agent"`
 	Description string `json:"description,omitempty"`
 	CallID      string `json:"call_id"`
+	Key         string `json:"key,omitempty"` // of the call
 	Background  bool   `json:"background,omitempty"`
 	Resumed     bool   `json:"resumed,omitempty"`
+	// Again says that it was started before the parent was cut off.
+	Again bool `json:"again,omitempty"`
 }
 
 // ChildFinished says how a sub-agent of this run ended.

@@ -23,8 +23,15 @@ type account struct {
 }
 
 // child opens the account of a sub-agent.
-func (a *account) child(agent string, limits synapse.Limits) *account {
-	return &account{mu: a.mu, parent: a, agent: agent, limits: limits}
+func (a *account) child(agent string) *account {
+	return &account{mu: a.mu, parent: a, agent: agent}
+}
+
+// restore sets what a run had used when it was cut off. The accounts above have
+// theirs from the same events.
+func (a *account) restore(p *Progress) {
+	a.own = p.Usage
+	a.usage, a.toolCalls, a.spawns = p.Spent.Usage, p.Spent.ToolCalls, p.Spent.Spawns
 }
 
 // charge adds a reply's usage to this run and to every one above it.

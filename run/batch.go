@@ -114,6 +114,9 @@ func (l *loop) refuseAll(calls []*synapse.ToolCall) {
 	steps := make([]step, len(calls))
 	for i, call := range calls {
 		steps[i].call = call
+		if l.before(&steps[i]) {
+			continue
+		}
 		l.refuse(&steps[i], "permission denied: "+call.Name+": no tools are available in this turn; do not retry", "no tools in this turn")
 	}
 	l.record(steps)
@@ -132,6 +135,9 @@ func (l *loop) parallel(name string) bool {
 // begin takes a call as far as it gets without waiting: refused, asked about, or
 // started. Its error ends the run.
 func (l *loop) begin(s *step, stop synapse.StopReason) error {
+	if l.before(s) {
+		return nil
+	}
 	if stop == synapse.StopLength {
 		if !json.Valid([]byte(s.call.Args)) { // and nothing at all is cut off before its arguments
 			l.refuse(s, "not run: the reply was cut off by the output limit in the middle of this call; make the call again, with less in it", "")
@@ -143,7 +149,12 @@ func (l *loop) begin(s *step, stop synapse.StopReason) error {
 	case s.v.refusal != nil:
 		l.finished(s, s.v.refusal, s.v.denied)
 		return nil
+	case l.began(s):
+		return l.startAgain(s)
 	case s.v.ask != nil:
+		if answer, ok := l.answerBefore(s.v.ask.ID); ok {
+			return l.obey(s, answer)
+		}
 		l.rt.Emit(&synapse.ApprovalAsked{Ask: *s.v.ask})
 		s.asked = l.rt.Call(s.key+"/ask", HandlerAsk, s.v.ask, l.options(synapse.EffectRead))
 		return nil
@@ -212,6 +223,11 @@ func (l *loop) answered(s *step) error {
 		answer = synapse.Answer{Reason: err.Error()}
 	}
 	l.rt.Emit(&synapse.ApprovalAnswered{ID: s.v.ask.ID, Answer: answer})
+	return l.obey(s, answer)
+}
+
+// obey starts or refuses a call as the user has answered.
+func (l *loop) obey(s *step, answer synapse.Answer) error {
 	if !answer.Allow {
 		reason := "the user did not allow it"
 		if answer.Reason != "" {

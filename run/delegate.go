@@ -37,54 +37,16 @@ func (l *loop) delegate(s *step) error {
 
 // task starts a sub-agent, or continues one.
 func (l *loop) task(s *step) error {
-	var args taskArgs
-	if err := json.Unmarshal(s.v.args, &args); err != nil {
-		l.refuse(s, err.Error(), "") // the schema has let it through, so this is about a number's range and the like
-		return nil
+	if c := l.startedBy(s.call.ID); c != nil {
+		return l.follow(s, c)
 	}
-	if strings.TrimSpace(args.Prompt) == "" {
-		l.refuse(s, "the prompt is empty: it is all that the sub-agent will know", "")
-		return nil
+	in, err := l.childInput(s)
+	if err != nil || s.result != nil {
+		return err
 	}
-	in := ChildInput{CallID: s.call.ID, Description: args.Description, Depth: l.in.Depth + 1}
-	if args.TaskID != "" {
-		refusal, err := l.resume(s, &in, args)
-		if err != nil {
-			return err
-		}
-		if refusal != "" {
-			l.refuse(s, refusal, "")
-			return nil
-		}
-		if denied := l.judgeTask(in.Spec.Agent, s.v.asks); denied != "" {
-			l.refuse(s, "permission denied: task: "+denied+"; do not retry", denied)
-			return nil
-		}
-	} else {
-		spec, ok := l.ps.find(args.Type)
-		switch {
-		case !ok && args.Type == "":
-			l.refuse(s, "there is no default sub-agent: set subagent_type to one of: "+l.ps.agentNames(), "")
-			return nil
-		case !ok:
-			l.refuse(s, fmt.Sprintf("unknown subagent_type %q: there are: %s", args.Type, l.ps.agentNames()), "")
-			return nil
-		case spec.NoTools != "":
-			l.refuse(s, fmt.Sprintf("the agent %q can't work: %s", spec.Agent, spec.NoTools), "")
-			return nil
-		}
-		in.Spec = spec
-		in.Task = l.taskID(s.key)
-		in.Input = append(append([]synapse.Message(nil), spec.Preload...), synapse.UserText(args.Prompt))
-	}
-	in.Background = in.Spec.Background
-	if args.Background != nil {
-		in.Background = *args.Background
-	}
-
 	child := &Child{
-		Task: in.Task, Agent: in.Spec.Agent, Description: args.Description, CallID: s.call.ID, Background: in.Background,
-		future: l.rt.Spawn(s.key, in),
+		Task: in.Task, Agent: in.Spec.Agent, Description: in.Description, CallID: s.call.ID, Background: in.Background,
+		own: true, future: l.rt.Spawn(s.key, in),
 	}
 	if child.future.Ready() { // it could not even start
 		var out synapse.Outcome
@@ -97,9 +59,20 @@ func (l *loop) task(s *step) error {
 		}
 	}
 	l.st.Children[child.Task] = child
+	return l.follow(s, child)
+}
+
+// follow makes a child's end the result of the call that started it, or says at
+// once that it runs in the background.
+func (l *loop) follow(s *step, child *Child) error {
 	s.child = child
 	if child.Background {
 		l.finished(s, synapse.TextResult(fmt.Sprintf("Agent %q runs in the background.\nTask: %s\nYou are told when it ends.", child.Agent, child.Task)), "")
+		return nil
+	}
+	if child.Done {
+		child.Told = true
+		l.finished(s, l.report(child, s.key), "")
 		return nil
 	}
 	s.future = child.future
@@ -109,6 +82,56 @@ func (l *loop) task(s *step) error {
 		return l.report(s.child, s.key)
 	}
 	return nil
+}
+
+// childInput makes what a child starts with of a call's arguments. It refuses the
+// call if they make none.
+func (l *loop) childInput(s *step) (in ChildInput, err error) {
+	var args taskArgs
+	if err := json.Unmarshal(s.v.args, &args); err != nil {
+		l.refuse(s, err.Error(), "") // the schema has let it through, so this is about a number's range and the like
+		return in, nil
+	}
+	if strings.TrimSpace(args.Prompt) == "" {
+		l.refuse(s, "the prompt is empty: it is all that the sub-agent will know", "")
+		return in, nil
+	}
+	in = ChildInput{CallID: s.call.ID, Description: args.Description, Depth: l.in.Depth + 1}
+	if args.TaskID != "" {
+		refusal, err := l.resume(s, &in, args)
+		if err != nil {
+			return in, err
+		}
+		if refusal != "" {
+			l.refuse(s, refusal, "")
+			return in, nil
+		}
+		if denied := l.judgeTask(in.Spec.Agent, s.v.asks); denied != "" {
+			l.refuse(s, "permission denied: task: "+denied+"; do not retry", denied)
+			return in, nil
+		}
+	} else {
+		spec, ok := l.ps.find(args.Type)
+		switch {
+		case !ok && args.Type == "":
+			l.refuse(s, "there is no default sub-agent: set subagent_type to one of: "+l.ps.agentNames(), "")
+			return in, nil
+		case !ok:
+			l.refuse(s, fmt.Sprintf("unknown subagent_type %q: there are: %s", args.Type, l.ps.agentNames()), "")
+			return in, nil
+		case spec.NoTools != "":
+			l.refuse(s, fmt.Sprintf("the agent %q can't work: %s", spec.Agent, spec.NoTools), "")
+			return in, nil
+		}
+		in.Spec = spec
+		in.Task = l.taskID(s.key)
+		in.Input = append(append([]synapse.Message(nil), spec.Preload...), synapse.UserText(args.Prompt))
+	}
+	in.Background = in.Spec.Background
+	if args.Background != nil {
+		in.Background = *args.Background
+	}
+	return in, nil
 }
 
 // resume fills in a child that takes up where it stopped, with the definition
@@ -241,7 +264,7 @@ func (l *loop) childEnded(c *Child) {
 func (l *loop) failed() int {
 	n := 0
 	for _, c := range l.st.Children {
-		if c.Done && c.future != nil && (c.Outcome.Status == synapse.StatusFailed || c.Outcome.Status == synapse.StatusTimedOut) {
+		if c.Done && c.own && (c.Outcome.Status == synapse.StatusFailed || c.Outcome.Status == synapse.StatusTimedOut) {
 			n++
 		}
 	}

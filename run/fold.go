@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/synapse-agents/synapse"
 )
@@ -11,7 +12,21 @@ import (
 // when they end. It is how a child is continued after its parent has ended, or
 // in another process.
 func Fold(events iter.Seq2[*synapse.Event, error], run string) (*State, error) {
+	return fold(events, run, nil, false)
+}
+
+// fold makes the state of a run. Before is what precedes its first event, nil for
+// nothing. With open, a start that has not ended keeps its progress; otherwise it
+// is closed, so that the run can be continued with another prompt.
+func fold(events iter.Seq2[*synapse.Event, error], run string, before *State, open bool) (*State, error) {
 	f := folder{st: &State{Children: map[string]*Child{}}}
+	if before != nil {
+		f.st.Messages = before.Messages[:len(before.Messages):len(before.Messages)]
+		for id, c := range before.Children {
+			child := *c
+			f.st.Children[id] = &child
+		}
+	}
 	for e, err := range events {
 		if err != nil {
 			return nil, fmt.Errorf("read the events of run %s: %w", run, err)
@@ -23,6 +38,11 @@ func Fold(events iter.Seq2[*synapse.Event, error], run string) (*State, error) {
 	if f.st.Spec == nil {
 		return nil, fmt.Errorf("there is no run %s", run)
 	}
+	if open && !f.st.Ended {
+		f.at.Elapsed += f.last.Sub(f.begun)
+		f.st.Progress = &f.at
+		return f.st, nil
+	}
 	f.flush()
 	return f.st, nil
 }
@@ -31,55 +51,97 @@ func Fold(events iter.Seq2[*synapse.Event, error], run string) (*State, error) {
 // batch is over: results are recorded as they come, and join the conversation in
 // the order of the calls.
 type folder struct {
-	st      *State
-	calls   []*synapse.ToolCall
-	results map[string]*synapse.ToolResult
+	st    *State
+	at    Progress // of the last start
+	calls []*synapse.ToolCall
+	begun time.Time // since when somebody works on the last start
+	last  time.Time
 }
 
 func (f *folder) add(e *synapse.Event) {
 	st := f.st
+	if b, ok := e.Body.(*synapse.RunStarted); ok {
+		f.start(e, b)
+	}
+	f.last = e.Time
 	switch b := e.Body.(type) {
-	case *synapse.RunStarted:
-		f.flush()
-		st.Starts++
-		st.Spec, st.Depth, st.ParentRun, st.Description, st.Ended = b.Spec, b.Depth, e.ParentRun, b.Description, false
-		st.Messages = append(st.Messages, b.Input...)
 	case *synapse.ModelRequested:
 		f.flush()
 		st.Messages = append(st.Messages, b.Added...)
+		f.at.Turn, f.at.Requested, f.at.Final, f.at.Fixes = b.Turn, true, b.Final, b.Fixes
 		for _, c := range st.Children {
 			c.Told = c.Told || c.Done // in a result, or in what was added
 		}
 	case *synapse.ModelReplied:
 		st.Turns++
 		st.Messages = append(st.Messages, b.Message)
-		f.calls, f.results = b.Message.Calls(), map[string]*synapse.ToolResult{}
+		f.calls = b.Message.Calls()
+		reply := b.Reply
+		f.at.Reply, f.at.Requested, f.at.Model = &reply, false, b.Model
+		f.at.Results, f.at.Began, f.at.Answers = map[string]*synapse.ToolResult{}, map[string]bool{}, map[string]synapse.Answer{}
+		f.at.Usage, f.at.Total = f.at.Usage.Add(b.Usage), f.at.Total.Add(b.Usage)
+	case *synapse.ToolStarted:
+		if f.at.Began != nil {
+			if !f.at.Began[b.Call.ID] && !isDelegation(b.Call.Name) {
+				f.at.Calls++
+			}
+			f.at.Began[b.Call.ID] = true
+		}
 	case *synapse.ToolFinished:
-		if f.results != nil { // a result without a reply is nobody's
+		if f.at.Results != nil { // a result without a reply is nobody's
 			r := b.Result
-			f.results[r.CallID] = &r
+			f.at.Results[r.CallID] = &r
+		}
+	case *synapse.ApprovalAnswered:
+		if f.at.Answers != nil {
+			f.at.Answers[b.ID] = b.Answer
 		}
 	case *synapse.ChildStarted:
-		st.Children[b.Task] = &Child{Task: b.Task, Agent: b.Agent, Description: b.Description, CallID: b.CallID, Background: b.Background}
+		st.Children[b.Task] = &Child{
+			Task: b.Task, Agent: b.Agent, Description: b.Description, CallID: b.CallID, Background: b.Background, Key: b.Key, own: true,
+		}
 	case *synapse.ChildFinished:
 		if c := st.Children[b.Task]; c != nil {
 			c.Done, c.Told, c.Outcome = true, !c.Background, b.Outcome
 		}
+		f.at.Total = f.at.Total.Add(b.Total)
 	case *synapse.RunFinished:
 		f.flush()
 		st.Ended, st.Outcome = true, b.Outcome
 	}
 }
 
+// start opens a start of the run, or goes on with one that was cut off.
+func (f *folder) start(e *synapse.Event, b *synapse.RunStarted) {
+	st := f.st
+	if goesOn(b) && st.Spec != nil && !st.Ended {
+		f.at.Elapsed += f.last.Sub(f.begun)
+		f.begun = e.Time
+		st.Spec = b.Spec
+		return
+	}
+	f.flush()
+	st.Starts++
+	st.Spec, st.Depth, st.ParentRun, st.Description, st.Ended = b.Spec, b.Depth, e.ParentRun, b.Description, false
+	st.Messages = append(st.Messages, b.Input...)
+	for _, c := range st.Children {
+		c.own = false
+	}
+	f.at = Progress{Limits: b.Limits, Base: len(st.Messages)}
+	f.begun = e.Time
+}
+
 // flush closes a batch. A call without a result was in flight when the events
 // end: the model is told that its outcome is unknown.
 func (f *folder) flush() {
+	results := f.at.Results
+	f.at.Reply, f.at.Results, f.at.Began, f.at.Answers = nil, nil, nil, nil
 	if len(f.calls) == 0 {
 		return
 	}
 	parts := make([]synapse.Part, len(f.calls))
 	for i, call := range f.calls {
-		r := f.results[call.ID]
+		r := results[call.ID]
 		if r == nil {
 			r = f.lost(call)
 		}
@@ -91,11 +153,11 @@ func (f *folder) flush() {
 
 // lost is the result of a call that was in flight.
 func (f *folder) lost(call *synapse.ToolCall) *synapse.ToolResult {
-	text := "the outcome of this call is unknown: the run was cut off while it was in flight; check before you do it again"
+	r := unknown(call)
 	for _, c := range f.st.Children {
 		if c.CallID == call.ID {
-			text += "\nTask: " + c.Task + " (set task_id to continue it)"
+			r.Text += "\nTask: " + c.Task + " (set task_id to continue it)"
 		}
 	}
-	return &synapse.ToolResult{CallID: call.ID, Name: call.Name, IsError: true, Text: text}
+	return r
 }

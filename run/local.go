@@ -65,6 +65,9 @@ type Input struct {
 	Trace string
 	// Limits narrow those of the entry's spec.
 	Limits synapse.Limits
+	// From resumes a trace that was cut off; see [Restore]. Everything else in
+	// the input is then left out: the request is the one that is in the trace.
+	From *Checkpoint
 }
 
 // Run runs the program's entry with a prompt and yields the events of the whole
@@ -77,7 +80,7 @@ type Input struct {
 // it has ended, and the journal has their ends too.
 func (l *Local) Run(ctx context.Context, p *Program, in Input) iter.Seq2[*synapse.Event, error] {
 	return func(yield func(*synapse.Event, error) bool) {
-		if in.Prompt == "" {
+		if in.Prompt == "" && in.From == nil {
 			yield(nil, errors.New("run: the prompt is empty"))
 			return
 		}
@@ -205,6 +208,10 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 		slots = 64
 	}
 	t := &localTrace{l: l, p: p, id: in.Trace, events: newQueue(l.now), work: make(chan *future), over: make(chan struct{}), models: make(chan struct{}, slots), tools: make(chan struct{}, slots)}
+	if in.From != nil {
+		t.id = in.From.Trace
+		t.events.seq, t.events.flushed = in.From.Seq, in.From.Seq
+	}
 	if t.id == "" {
 		t.id = l.newID()
 	}
@@ -213,15 +220,16 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 
 // main runs the entry, then waits for everything it has started.
 func (t *localTrace) main(ctx context.Context, in Input) {
-	spec := t.p.Entry()
-	limits := spec.Limits.Min(in.Limits)
-	acct := &account{mu: &t.mu, agent: spec.Agent, limits: limits}
-	deadline := deadlineOf(time.Time{}, limits.Time, t.l.now())
-	r := t.newRun(ctx, &synapse.Event{Run: t.id, Agent: spec.Agent}, acct, deadline, time.Time{})
-	input := append(append(append([]synapse.Message(nil), in.Messages...), spec.Preload...), synapse.UserText(in.Prompt))
-	r.loop(Start{
-		Run: t.id, Trace: t.id, Spec: spec, Input: input, Limits: limits, Deadline: deadline,
-	})
+	start := Start{Run: t.id, Trace: t.id, Spec: t.p.Entry()}
+	if in.From != nil {
+		start.State = in.From.State
+		start.Spec, start.Description = t.p.narrowed(start.State.Spec, start.Spec), start.State.Description
+	} else {
+		start.Limits = start.Spec.Limits.Min(in.Limits)
+		start.Input = append(append(append([]synapse.Message(nil), in.Messages...), start.Spec.Preload...), synapse.UserText(in.Prompt))
+	}
+	acct := &account{mu: &t.mu, agent: start.Spec.Agent}
+	t.newRun(ctx, &synapse.Event{Run: t.id, Agent: start.Spec.Agent}, acct, &start, time.Time{}).loop(start)
 	t.runs.Wait()
 }
 

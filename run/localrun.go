@@ -34,9 +34,22 @@ type localRun struct {
 	open []*future // the calls that have not ended
 }
 
-// newRun makes the runtime of a run with a deadline, zero for none, below a run
-// whose deadline is outer.
-func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, deadline, outer time.Time) *localRun {
+// newRun makes the runtime of a run, below one whose deadline is outer, zero for
+// none. It gives the start its deadline. A start that goes on after it was cut off
+// has the limits that it had, and what is left of its time.
+func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *account, start *Start, outer time.Time) *localRun {
+	worked := time.Duration(0)
+	if st := start.State; st != nil && st.Progress != nil {
+		start.Limits, worked = st.Progress.Limits, st.Progress.Elapsed
+		acct.restore(st.Progress)
+	}
+	acct.limits = start.Limits
+	left := start.Limits.Time
+	if left > 0 {
+		left = max(left-synapse.Duration(worked), 1)
+	}
+	deadline := deadlineOf(outer, left, t.l.now())
+	start.Deadline = deadline
 	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1)}
 	r.who.V, r.who.Trace = synapse.EventVersion, t.id
 	ctx, r.cancel = context.WithCancelCause(ctx)
@@ -221,10 +234,10 @@ func (r *localRun) handle(f *future) (v any, err error) {
 }
 
 // Spawn starts the run of a sub-agent in a goroutine of its own.
-func (r *localRun) Spawn(_ string, in ChildInput) Future {
+func (r *localRun) Spawn(key string, in ChildInput) Future {
 	f := &future{r: r}
 	r.t.runs.Add(1)
-	if r.ctx.Err() != nil {
+	if r.ctx.Err() != nil && !in.Again {
 		f.complete(nil, endOf(r.ctx))
 		return f
 	}
@@ -232,24 +245,24 @@ func (r *localRun) Spawn(_ string, in ChildInput) Future {
 		f.complete(nil, errRunning)
 		return f
 	}
-	if err := r.acct.admitSpawn(); err != nil {
-		r.t.l.leave(in.Task)
-		f.complete(nil, err)
-		return f
+	if !in.Again {
+		if err := r.acct.admitSpawn(); err != nil {
+			r.t.l.leave(in.Task)
+			f.complete(nil, err)
+			return f
+		}
 	}
 	r.Emit(&synapse.ChildStarted{
-		Task: in.Task, Agent: in.Spec.Agent, Description: in.Description, CallID: in.CallID,
-		Background: in.Background, Resumed: in.State != nil,
+		Task: in.Task, Agent: in.Spec.Agent, Description: in.Description, CallID: in.CallID, Key: key,
+		Background: in.Background, Resumed: in.State != nil, Again: in.Again,
 	})
-	limits := in.Spec.Limits.Min(r.acct.left())
-	deadline := deadlineOf(r.deadline, limits.Time, r.Now())
-	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
-	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent, limits), deadline, r.deadline)
-	f.cancel = child.cancel
 	start := Start{
 		Run: in.Task, Trace: r.t.id, Spec: in.Spec, Depth: in.Depth, Description: in.Description,
-		Background: in.Background, Input: in.Input, State: in.State, Limits: limits, Deadline: deadline,
+		Background: in.Background, Input: in.Input, State: in.State, Limits: in.Spec.Limits.Min(r.acct.left()),
 	}
+	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
+	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent), &start, r.deadline)
+	f.cancel = child.cancel
 	go func() {
 		growStack()
 		out := child.loop(start)

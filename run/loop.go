@@ -33,6 +33,10 @@ type loop struct {
 	toolCalls int
 	fixes     int
 	ids       map[string]bool     // of the calls of the conversation
+	added     []synapse.Message   // since the last reply, besides tool results
+	replied   bool                // the reply of this turn is there: only a resumed run begins so
+	requested bool                // this turn's request went out before the run was cut off
+	past      *Progress           // how far the last reply's calls had come when the run was cut off
 	cut       bool                // the last turn has been announced
 	base      int                 // where this start's own messages begin
 	reply     *synapse.Reply      // the last one
@@ -58,18 +62,24 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 	if l.st.Children == nil {
 		l.st.Children = map[string]*Child{}
 	}
-	for _, c := range l.st.Children {
-		if !c.Done { // a state has no futures: whatever ran in it has died
-			c.Done, c.Outcome = true, synapse.Outcome{Status: synapse.StatusFailed, Cause: "it was cut off: the process it ran in has ended"}
+	resuming := l.st.Progress != nil
+	if !resuming {
+		for _, c := range l.st.Children {
+			c.own = false
+			if !c.Done { // a state has no futures: whatever ran in it has died
+				c.Done, c.Outcome = true, synapse.Outcome{Status: synapse.StatusFailed, Cause: "it was cut off: the process it ran in has ended"}
+			}
 		}
 	}
 	rt.Emit(&synapse.RunStarted{
 		Spec: in.Spec, Depth: in.Depth, Input: in.Input, Description: in.Description,
 		Background: in.Background, Resumed: in.State != nil, Limits: in.Limits,
 	})
-	l.st.Starts++
-	l.st.Messages = append(l.st.Messages, in.Input...)
-	l.base = len(l.st.Messages)
+	if !resuming {
+		l.st.Starts++
+		l.st.Messages = append(l.st.Messages, in.Input...)
+		l.base = len(l.st.Messages)
+	}
 	l.ids = map[string]bool{}
 	for _, m := range l.st.Messages {
 		for _, c := range m.Calls() {
@@ -89,6 +99,9 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 		out = synapse.Outcome{Status: synapse.StatusFailed, Cause: err.Error()}
 	} else {
 		l.ps = ps
+		if resuming {
+			l.goOn()
+		}
 		out = l.turns()
 	}
 	l.closeChildren()
@@ -106,88 +119,107 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 
 // turns goes from reply to reply until one ends the run.
 func (l *loop) turns() synapse.Outcome {
-	var added []synapse.Message // since the last reply, besides tool results
 	for {
-		l.turn++
-		key := l.place() + "/model"
-		l.at = strings.TrimSuffix(key, "/model")
-		if l.lastTurn() {
-			l.cut = true
-			l.waitForAll()
-		}
-		added = append(added, l.announcements()...)
-		if l.cut && l.fixes == 0 {
-			added = append(added, synapse.UserText(finishText))
-		}
-		l.st.Messages = append(l.st.Messages, added...)
-		tools := l.ps.defs
-		if l.cut || l.fixes > 0 {
-			tools = nil
-		}
-		l.rt.Emit(&synapse.ModelRequested{
-			Turn: l.turn, Model: l.ps.spec.Model, Messages: len(l.st.Messages), Tools: len(tools), Final: l.cut, Added: added,
-		})
-		added = nil
-
-		err := l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply)
-		if err != nil {
-			return l.broken(err)
-		}
-		reply := l.reply
-		l.nameCalls(reply)
-		l.model = reply.Model
-		l.usage = l.usage.Add(reply.Usage)
-		l.total = l.total.Add(reply.Usage)
-		l.rt.Emit(&synapse.ModelReplied{Turn: l.turn, Reply: *reply})
-		l.st.Messages = append(l.st.Messages, reply.Message)
-
-		calls := reply.Message.Calls()
-		if len(calls) > 0 && len(tools) > 0 {
-			if err := l.batch(calls, reply.Stop); err != nil {
+		if !l.replied {
+			if err := l.request(); err != nil {
 				return l.broken(err)
 			}
-			continue
 		}
-		if len(calls) > 0 {
-			// Forged: nothing was offered. The calls get their refusals, so that
-			// the history stays whole.
-			l.refuseAll(calls)
-			switch {
-			case l.ps.output != nil:
-				fix, err := l.correction(errors.New("it calls tools, and none are available"))
-				if err != nil {
-					return l.broken(err)
-				}
-				added = append(added, fix)
-			case l.cut || l.in.Limits.Turns > 0 && l.turn >= l.in.Limits.Turns:
-				return l.partial(l.spentLimit())
-			}
-			continue
+		l.replied = false
+		if out := l.react(); out != nil {
+			return *out
 		}
-		if l.waitForOne() {
-			continue
-		}
-		if l.ps.output != nil {
-			text, err := structured(l.ps.output, reply.Message.Text())
-			if err == nil {
-				return l.finish(text)
-			}
-			fix, err := l.correction(err)
-			if err != nil {
-				return l.broken(err)
-			}
-			added = append(added, fix)
-			continue
-		}
-		switch reply.Stop {
-		case synapse.StopLength:
-			return l.partial("output_tokens")
-		case synapse.StopFilter:
-			return synapse.Outcome{Status: synapse.StatusFailed, Text: l.lastText(), Cause: "the provider's filter refused the reply"}
-		}
-		return l.finish(l.lastText())
 	}
 }
+
+// request takes one turn to its reply.
+func (l *loop) request() error {
+	l.turn++
+	key := l.place() + "/model"
+	l.at = strings.TrimSuffix(key, "/model")
+	if l.lastTurn() {
+		l.cut = true
+		l.waitForAll()
+	}
+	added := append(l.added, l.announcements()...)
+	l.added = nil
+	if l.cut && l.fixes == 0 && !l.requested {
+		added = append(added, synapse.UserText(finishText))
+	}
+	l.requested = false
+	l.st.Messages = append(l.st.Messages, added...)
+	tools := l.offered()
+	l.rt.Emit(&synapse.ModelRequested{
+		Turn: l.turn, Model: l.ps.spec.Model, Messages: len(l.st.Messages), Tools: len(tools), Final: l.cut, Fixes: l.fixes, Added: added,
+	})
+
+	if err := l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply); err != nil {
+		return err
+	}
+	reply := l.reply
+	l.nameCalls(reply)
+	l.model = reply.Model
+	l.usage = l.usage.Add(reply.Usage)
+	l.total = l.total.Add(reply.Usage)
+	l.rt.Emit(&synapse.ModelReplied{Turn: l.turn, Reply: *reply})
+	l.st.Messages = append(l.st.Messages, reply.Message)
+	return nil
+}
+
+// offered returns the tools of this turn.
+func (l *loop) offered() []synapse.ToolDef {
+	if l.cut || l.fixes > 0 {
+		return nil
+	}
+	return l.ps.defs
+}
+
+// react does what the last reply asks for, and returns the outcome if that is
+// the end.
+func (l *loop) react() *synapse.Outcome {
+	reply := l.reply
+	calls := reply.Message.Calls()
+	if len(calls) > 0 && len(l.offered()) > 0 {
+		err := l.batch(calls, reply.Stop)
+		l.past = nil
+		if err != nil {
+			return end(l.broken(err))
+		}
+		return nil
+	}
+	if len(calls) > 0 {
+		// Forged: nothing was offered. The calls get their refusals, so that
+		// the history stays whole.
+		l.refuseAll(calls)
+		l.past = nil
+		switch {
+		case l.ps.output != nil:
+			return l.correct(errors.New("it calls tools, and none are available"))
+		case l.cut || l.in.Limits.Turns > 0 && l.turn >= l.in.Limits.Turns:
+			return end(l.partial(l.spentLimit()))
+		}
+		return nil
+	}
+	if l.waitForOne() {
+		return nil
+	}
+	if l.ps.output != nil {
+		text, err := structured(l.ps.output, reply.Message.Text())
+		if err != nil {
+			return l.correct(err)
+		}
+		return end(l.finish(text))
+	}
+	switch reply.Stop {
+	case synapse.StopLength:
+		return end(l.partial("output_tokens"))
+	case synapse.StopFilter:
+		return end(synapse.Outcome{Status: synapse.StatusFailed, Text: l.lastText(), Cause: "the provider's filter refused the reply"})
+	}
+	return end(l.finish(l.lastText()))
+}
+
+func end(out synapse.Outcome) *synapse.Outcome { return &out }
 
 // place names this turn within the run. A run's first start has nothing before
 // the turn; a later one counts its turns anew, and its calls are others.
@@ -199,16 +231,17 @@ func (l *loop) place() string {
 	return at
 }
 
-// correction is what the model is told about a result that does not fit the
-// output schema. After too many of them it is an error.
-func (l *loop) correction(misfit error) (synapse.Message, error) {
+// correct has the model told about a result that does not fit the output schema.
+// After too many of them that is the end.
+func (l *loop) correct(misfit error) *synapse.Outcome {
 	if l.fixes == maxFixes {
-		return synapse.Message{}, fmt.Errorf("the result does not fit the output schema after %d corrections: %w", maxFixes, misfit)
+		return end(l.broken(fmt.Errorf("the result does not fit the output schema after %d corrections: %w", maxFixes, misfit)))
 	}
 	l.fixes++
-	return synapse.UserText(fmt.Sprintf(
+	l.added = append(l.added, synapse.UserText(fmt.Sprintf(
 		"The result does not fit the output schema: %v\nAnswer again with one JSON value that does, and nothing else. The schema: %s",
-		misfit, l.ps.spec.Output)), nil
+		misfit, l.ps.spec.Output)))
+	return nil
 }
 
 // nameCalls gives every call of a reply an id that no other call of the

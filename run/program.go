@@ -248,8 +248,8 @@ func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
 // has been restricted since in the spec that its agent has now. Restrictions of
 // the whole session and rules only ever add up; tools that are gone are blocked.
 func (p *Program) narrowed(old, now *synapse.Spec) *synapse.Spec {
-	if old.Digest == now.Digest {
-		return now
+	if old.Digest == now.Digest || old.ID != now.ID {
+		return old
 	}
 	block := maps.Clone(old.Policy.Block)
 	if block == nil {

@@ -101,6 +101,10 @@ type ChildInput struct {
 	Input       []synapse.Message
 	// State is where a continued child takes up; nil for a new one.
 	State *State
+	// Again says that the child was started before its parent was cut off: it
+	// is announced and counted already, and starts even if the run is ending, so
+	// that it comes to its end.
+	Again bool
 }
 
 // Errors that a future's Get may return.
@@ -136,6 +140,42 @@ type State struct {
 	Children map[string]*Child
 	Ended    bool // the last start has finished
 	Outcome  synapse.Outcome
+	// Progress is how far the last start had come when it was cut off, for a
+	// loop that goes on with it. Nil for one that starts anew.
+	Progress *Progress
+}
+
+// Progress is what a loop has in hand in the middle of a start.
+type Progress struct {
+	Limits  synapse.Limits // in force
+	Elapsed time.Duration  // since the start, while somebody worked on it
+	Base    int            // how many messages there were when it started, its input included
+	Turn    int
+	// Requested says that the request of this turn has gone out and no reply has come.
+	Requested bool
+	Final     bool // the last turn has been announced
+	Fixes     int
+	// Reply is the last reply, if no request has followed it, and Results are the
+	// results that its calls have, by the call's id. The other maps tell of the
+	// calls without one: those that had begun, and the user's answers by the
+	// question's id.
+	Reply   *synapse.Reply
+	Results map[string]*synapse.ToolResult
+	Began   map[string]bool
+	Answers map[string]synapse.Answer
+	Model   string        // who gave the last reply
+	Usage   synapse.Usage // of this run
+	Total   synapse.Usage // with the children that have ended
+	Calls   int           // tool calls of this run
+	// Spent is what this run and everything below it have used of its limits.
+	Spent Spent
+}
+
+// Spent is what a run and everything below it have used of its limits.
+type Spent struct {
+	Usage     synapse.Usage
+	ToolCalls int
+	Spawns    int
 }
 
 // A Child is a sub-agent as its parent knows it.
@@ -149,7 +189,13 @@ type Child struct {
 	// Told says that the parent's model has seen the outcome.
 	Told    bool
 	Outcome synapse.Outcome
-	future  Future
+	// Key is the place of the call that started it, and State where it stands if
+	// it has begun and the parent has not heard of its end: both for a parent
+	// that was cut off.
+	Key    string
+	State  *State
+	own    bool // of the parent's last start
+	future Future
 }
 
 // Start is the input of [Loop].
