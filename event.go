@@ -90,6 +90,10 @@ type ModelRequested struct {
 	Messages int      `json:"messages"`
 	Tools    int      `json:"tools"`
 	Final    bool     `json:"final,omitempty"` // the last turn: no tools
+	// Limit is the limit that makes it the last one, besides that of turns, and
+	// Cause what is said of it.
+	Limit string `json:"limit,omitempty"`
+	Cause string `json:"cause,omitempty"`
 	// Fixes counts the corrections of a result that does not fit its schema.
 	Fixes int `json:"fixes,omitempty"`
 	// Added are the messages that joined the conversation since the last

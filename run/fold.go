@@ -68,7 +68,7 @@ func (f *folder) add(e *synapse.Event) {
 	case *synapse.ModelRequested:
 		f.flush()
 		st.Messages = append(st.Messages, b.Added...)
-		f.at.Turn, f.at.Requested, f.at.Final, f.at.Fixes = b.Turn, true, b.Final, b.Fixes
+		f.at.Turn, f.at.Requested, f.at.Final, f.at.Limit, f.at.Cause, f.at.Fixes = b.Turn, true, b.Final, b.Limit, b.Cause, b.Fixes
 		for _, c := range st.Children {
 			c.Told = c.Told || c.Done // in a result, or in what was added
 		}

@@ -150,7 +150,8 @@ func (l *loop) request() error {
 	l.st.Messages = append(l.st.Messages, added...)
 	tools := l.offered()
 	l.rt.Emit(&synapse.ModelRequested{
-		Turn: l.turn, Model: l.ps.spec.Model, Messages: len(l.st.Messages), Tools: len(tools), Final: l.cut, Fixes: l.fixes, Added: added,
+		Turn: l.turn, Model: l.ps.spec.Model, Messages: len(l.st.Messages), Tools: len(tools), Final: l.cut, Limit: l.spent, Cause: l.cause,
+		Fixes: l.fixes, Added: added,
 	})
 
 	if err := l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply); err != nil {

@@ -143,6 +143,7 @@ func (l *loop) goOn() {
 	l.past = p
 	l.turn, l.cut, l.fixes, l.base = p.Turn, p.Final, p.Fixes, p.Base
 	l.usage, l.total, l.toolCalls, l.model = p.Usage, p.Total, p.Calls, p.Model
+	l.spent, l.cause = p.Limit, p.Cause
 	l.at = l.place()
 	switch {
 	case p.Reply != nil:

@@ -153,7 +153,9 @@ type Progress struct {
 	Turn    int
 	// Requested says that the request of this turn has gone out and no reply has come.
 	Requested bool
-	Final     bool // the last turn has been announced
+	Final     bool   // the last turn has been announced
+	Limit     string // which makes it the last, besides that of turns
+	Cause     string // what is said of that limit
 	Fixes     int
 	// Reply is the last reply, if no request has followed it, and Results are the
 	// results that its calls have, by the call's id. The other maps tell of the

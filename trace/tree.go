@@ -244,6 +244,9 @@ func (r *Run) add(e *synapse.Event) {
 			r.Model = b.Model
 		}
 	case *synapse.ToolStarted:
+		if r.open[b.Call.ID] != nil { // again, after it was cut off
+			break
+		}
 		c := &Call{ID: b.Call.ID, Tool: b.Call.Name, Intent: b.Intent, Args: b.Call.Args, Key: b.Key, Effect: b.Effect, State: CallOpen, Started: e.Time}
 		r.Calls = append(r.Calls, c)
 		r.open[c.ID] = c
