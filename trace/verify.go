@@ -87,7 +87,6 @@ type verifiedRun struct {
 	id, parent, spawnedBy string
 
 	starts, ends int
-	continued    bool // it began in another trace: its counts are not all here
 	open         bool
 	asked        int // turns requested and not replied to
 	calls        []synapse.ToolCall
@@ -96,8 +95,7 @@ type verifiedRun struct {
 	conclusions  int
 	children     map[childKey]*verifiedChild
 	childOrder   []*verifiedChild
-	usage        synapse.Usage // of all its replies
-	since        synapse.Usage // of the replies since it started last
+	since        synapse.Usage // of the replies since it was given its last prompt
 	outcome      *synapse.Outcome
 }
 
@@ -162,10 +160,7 @@ func (v *verifier) event(e *synapse.Event) {
 }
 
 func (v *verifier) start(t *verifiedTrace, r *verifiedRun, e *synapse.Event, b *synapse.RunStarted) {
-	switch {
-	case r.starts == 0:
-		r.continued = b.Resumed
-	case !b.Resumed:
+	if r.starts > 0 && !b.Resumed {
 		v.report(e, "run_started again, and not as a resume")
 	}
 	if b.Spec == nil {
@@ -182,12 +177,18 @@ func (v *verifier) start(t *verifiedTrace, r *verifiedRun, e *synapse.Event, b *
 	}
 	r.starts++
 	r.open, r.asked, r.conclusions, r.outcome = true, 0, 0, nil
-	r.since = synapse.Usage{}
+	anew := !b.Resumed || len(b.Input) > 0 // rather than where it was cut off
+	if anew {
+		r.since = synapse.Usage{}
+	}
 	for id := range r.running {
 		r.running[id] = inFlight{cutOff: true}
 	}
 	for _, c := range r.childOrder {
-		c.cutOff, c.last = c.open, nil
+		c.cutOff = c.open
+		if anew {
+			c.last = nil
+		}
 	}
 	clear(r.questions) // they are asked again
 }
@@ -211,7 +212,7 @@ func (v *verifier) body(t *verifiedTrace, r *verifiedRun, e *synapse.Event) {
 			v.report(e, "model_replied of turn %d without its request", b.Turn)
 		}
 		r.asked = 0
-		r.usage, r.since = r.usage.Add(b.Usage), r.since.Add(b.Usage)
+		r.since = r.since.Add(b.Usage)
 		r.calls = nil
 		if b.Stop != synapse.StopLength { // calls of a truncated reply are never run
 			for _, c := range b.Message.Calls() {
@@ -312,11 +313,10 @@ func (v *verifier) finish(r *verifiedRun, e *synapse.Event, b *synapse.RunFinish
 	clear(r.questions) // a run that was stopped leaves its questions behind
 	r.calls = nil
 
-	// A resumed run may count from its first start or from its last. Money is
-	// a float that is added up in some order; tokens are exact.
-	if !sameTokens(b.Usage, r.since) && !sameTokens(b.Usage, r.usage) && !r.continued {
+	// Money is a float that is added up in some order; tokens are exact.
+	if !sameTokens(b.Usage, r.since) {
 		v.report(e, "run_finished says %d input and %d output tokens, its replies say %d and %d",
-			b.Usage.InputTokens, b.Usage.OutputTokens, r.usage.InputTokens, r.usage.OutputTokens)
+			b.Usage.InputTokens, b.Usage.OutputTokens, r.since.InputTokens, r.since.OutputTokens)
 	}
 	below := b.Usage.Tokens()
 	for _, task := range r.tasks() {
