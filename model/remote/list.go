@@ -78,6 +78,9 @@ func List(ctx context.Context, cfg Config) ([]Listed, error) {
 		models = append(models, Listed{Name: e.ID.text, Title: title, Window: int64(max(e.Window, e.Window2, e.Window3)), Output: int64(max(e.Output, e.Output2))})
 	}
 	for _, e := range list.Models {
+		if list.Data != nil {
+			break // llama.cpp lists the same twice, in OpenAI's form and in Ollama's
+		}
 		if e.Methods == nil || slices.Contains(e.Methods, "generateContent") {
 			models = append(models, Listed{Name: strings.TrimPrefix(e.Name.text, "models/"), Title: e.Title.text, Window: int64(e.Window), Output: int64(e.Output)})
 		}
