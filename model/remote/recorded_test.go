@@ -194,15 +194,17 @@ func (p part) model() string {
 }
 
 // sizes are the pieces, in bytes, in which a body arrives: they end within
-// lines, and within characters. The smallest are for bodies that are short.
+// lines, and within characters. Short bodies come in the smallest; of the long
+// ones each comes in one size of several.
 func sizes(body string) []int {
 	switch n := len(body); {
 	case n < 1<<10:
-		return []int{1, 13, n}
+		return []int{1, n}
 	case n < 16<<10:
-		return []int{61, 509}
+		return []int{[]int{7, 61, 251, 509}[n%4]}
+	default:
+		return []int{[]int{61, 1021, 4093}[n%3]}
 	}
-	return []int{1021, 4093}
 }
 
 // tally counts what was played, and what of it there was to see.
