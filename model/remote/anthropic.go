@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"strings"
 
@@ -281,7 +280,7 @@ func (s *anthropicStream) end() ([]byte, *synapse.ProviderError) {
 // to calls by id, so that a missing or a used one is replaced.
 func (f *facts) keep(id, args string) string {
 	if _, used := f.args[id]; id == "" || used {
-		id = "call_" + strings.ToLower(rand.Text())
+		id = newCallID()
 	}
 	if args == "" {
 		args = "{}"

@@ -2,10 +2,11 @@ package remote
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"charm.land/fantasy/providers/openrouter"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -28,6 +29,10 @@ type chatStream struct {
 	byIndex map[int]*chatCall
 	spoke   bool // text or reasoning has come
 	filter  bool // the model refused in words of its own
+	// routed says that OpenRouter is asked: thoughts go up in the field that is
+	// its own, and what it says about them goes back as it came.
+	routed  bool
+	details []detail
 }
 
 type chatCall struct {
@@ -35,7 +40,9 @@ type chatCall struct {
 	args     strings.Builder
 }
 
-func newChatStream() *chatStream { return &chatStream{byIndex: map[int]*chatCall{}} }
+func newChatStream(routed bool) *chatStream {
+	return &chatStream{byIndex: map[int]*chatCall{}, routed: routed}
+}
 
 func (s *chatStream) facts() *facts { return &s.seen }
 func (s *chatStream) done() bool    { return s.ended }
@@ -57,6 +64,7 @@ type chatDelta struct {
 	Refusal          loose           `json:"refusal"`
 	ReasoningContent loose           `json:"reasoning_content"`
 	Reasoning        loose           `json:"reasoning"`
+	Details          json.RawMessage `json:"reasoning_details"` // OpenRouter
 	ToolCalls        []chatCallDelta `json:"tool_calls"`
 }
 
@@ -74,7 +82,12 @@ type chatUsage struct {
 	Completion count `json:"completion_tokens"`
 	Total      count `json:"total_tokens"`
 	CacheHit   count `json:"prompt_cache_hit_tokens"` // DeepSeek
-	Details    struct {
+	// OpenRouter says what a reply cost, in dollars; with a key of the user's
+	// own at a provider, what that costs is beside it.
+	Cost        json.RawMessage `json:"cost"`
+	OwnKey      json.RawMessage `json:"is_byok"`
+	CostDetails json.RawMessage `json:"cost_details"`
+	Details     struct {
 		Cached count `json:"cached_tokens"`
 		Write  count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -132,6 +145,24 @@ func within(u synapse.Usage) synapse.Usage {
 	return u
 }
 
+// dollars returns the cost that the provider states, nil where it states none.
+func (u *chatUsage) dollars() *float64 {
+	var sum *float64
+	if json.Unmarshal(u.Cost, &sum) != nil || sum == nil || *sum < 0 {
+		return nil
+	}
+	if string(u.OwnKey) == "true" {
+		var details struct {
+			Upstream *float64 `json:"upstream_inference_cost"`
+		}
+		if json.Unmarshal(u.CostDetails, &details) != nil || details.Upstream == nil {
+			return nil
+		}
+		*sum += *details.Upstream
+	}
+	return sum
+}
+
 func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderError) {
 	if isDone(data) {
 		s.ended = true
@@ -153,6 +184,9 @@ func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderE
 	}
 	if chunk.Usage.v != nil { // the last word counts: some send running totals
 		s.seen.usage = chunk.Usage.v.usage()
+		if s.routed {
+			s.seen.cost = chunk.Usage.v.dollars()
+		}
 	}
 	var out []byte
 	for _, choice := range chunk.Choices {
@@ -172,8 +206,17 @@ func (s *chatStream) event(name string, data []byte) ([]byte, *synapse.ProviderE
 		s.spoke = s.spoke || text != "" || thought != ""
 		// Reasoning precedes what it is about; together in one chunk the
 		// decoder would take it the other way round.
-		if thought != "" {
+		switch {
+		case thought == "":
+		case s.routed:
+			out = s.chunk(out, map[string]any{"reasoning_details": []any{map[string]any{
+				"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0, "text": thought,
+			}}}, nil)
+		default:
 			out = s.chunk(out, map[string]any{"reasoning_content": thought}, nil)
+		}
+		if s.routed {
+			s.detail(d.Details)
 		}
 		if text != "" {
 			out = s.chunk(out, map[string]any{"content": text}, nil)
@@ -301,6 +344,40 @@ func (s *chatStream) chunk(out []byte, delta map[string]any, finish any) []byte 
 	return append(out, "\n\n"...)
 }
 
+// detail is a piece of what a model thought as OpenRouter hands it out and
+// wants it back: text with a signature, a summary, or something encrypted.
+type detail map[string]json.RawMessage
+
+// detail adds pieces. Those of one index and type are one detail: their texts
+// are joined, and everything else is as the last of them has it.
+func (s *chatStream) detail(raw json.RawMessage) {
+	var pieces []detail
+	if isNull(raw) || json.Unmarshal(raw, &pieces) != nil {
+		return
+	}
+	for _, piece := range pieces {
+		if n := len(s.details); n > 0 && piece != nil && string(s.details[n-1]["type"]) == string(piece["type"]) &&
+			string(s.details[n-1]["index"]) == string(piece["index"]) && isNull(piece["data"]) {
+			joinDetail(s.details[n-1], piece)
+		} else if piece != nil {
+			s.details = append(s.details, piece)
+		}
+	}
+}
+
+func joinDetail(to, piece detail) {
+	for name, value := range piece {
+		var before, after string
+		switch {
+		case isNull(value):
+		case (name == "text" || name == "summary") && json.Unmarshal(to[name], &before) == nil && json.Unmarshal(value, &after) == nil:
+			to[name], _ = marshal(before + after) // a string always marshals
+		default:
+			to[name] = value
+		}
+	}
+}
+
 // lengthReason reports whether a finish reason says that the reply hit a limit.
 func lengthReason(reason string) bool {
 	return reason == "length" || reason == "max_tokens" || reason == "model_length"
@@ -337,7 +414,7 @@ func (s *chatStream) end() ([]byte, *synapse.ProviderError) {
 			return nil, malformed("tool call %d of the reply has no name", i+1)
 		}
 		if c.id == "" || used[c.id] { // results are matched to calls by id
-			c.id = "call_" + strings.ToLower(rand.Text())
+			c.id = newCallID()
 		}
 		used[c.id] = true
 		list = append(list, map[string]any{
@@ -362,6 +439,9 @@ func (s *chatStream) end() ([]byte, *synapse.ProviderError) {
 	}
 	if s.filter && s.seen.stop == synapse.StopEnd {
 		s.seen.stop = synapse.StopFilter
+	}
+	if len(s.details) > 0 {
+		s.seen.opaque, _ = marshal(map[string]any{openrouter.Name: s.details}) // what was JSON is
 	}
 	out = s.chunk(out, map[string]any{}, "stop")
 	return append(out, "data: [DONE]\n\n"...), nil

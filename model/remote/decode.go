@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,7 +20,7 @@ type decoder struct {
 	m     *model
 	x     *exchange
 	req   *synapse.Request
-	calls int
+	calls map[string]bool // the ids of those so far
 }
 
 // part returns the delta of a part, nil if it has none, and whether it is the
@@ -44,14 +45,21 @@ func (d *decoder) part(p fantasy.StreamPart) (*synapse.Delta, bool, error) {
 		if p.ProviderExecuted {
 			return nil, false, nil // none was offered
 		}
-		d.calls++
+		id := p.ID
+		if id == "" || d.calls[id] { // results are matched to calls by id
+			id = newCallID()
+		}
+		if d.calls == nil {
+			d.calls = map[string]bool{}
+		}
+		d.calls[id] = true
 		args := p.ToolCallInput
 		if exact, ok := d.x.facts().args[p.ID]; ok {
 			args = exact
 		}
 		return &synapse.Delta{
 			Kind:   synapse.DeltaCall,
-			Call:   &synapse.ToolCall{ID: p.ID, Name: p.ToolCallName, Args: args},
+			Call:   &synapse.ToolCall{ID: id, Name: p.ToolCallName, Args: args},
 			Opaque: sealed(p.ProviderMetadata),
 		}, false, nil
 	case fantasy.StreamPartTypeError:
@@ -64,6 +72,9 @@ func (d *decoder) part(p fantasy.StreamPart) (*synapse.Delta, bool, error) {
 	}
 	return nil, false, nil
 }
+
+// newCallID returns an id for a call that came without a usable one.
+func newCallID() string { return "call_" + strings.ToLower(rand.Text()) }
 
 // signed returns what a provider says about a thought, nil if that is nothing
 // that could go back. OpenAI encrypts a thought when it begins and again when it
@@ -100,14 +111,16 @@ func (d *decoder) end() *synapse.Delta {
 	f := d.x.facts()
 	stop := f.stop
 	switch {
-	case d.calls > 0 && (stop == synapse.StopEnd || stop == synapse.StopUnknown):
+	case len(d.calls) > 0 && (stop == synapse.StopEnd || stop == synapse.StopUnknown):
 		stop = synapse.StopCalls
-	case d.calls == 0 && stop == synapse.StopCalls:
+	case len(d.calls) == 0 && stop == synapse.StopCalls:
 		stop = synapse.StopUnknown
 	}
 	usage := f.usage
 	usage.Requests = 1
-	usage.CostUSD = d.m.cost(d.req.Model, usage)
+	if usage.CostUSD = f.cost; f.cost == nil {
+		usage.CostUSD = d.m.cost(d.req.Model, usage)
+	}
 	name := f.model
 	if name == "" {
 		name = d.req.Model

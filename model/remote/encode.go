@@ -1,14 +1,17 @@
 package remote
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"charm.land/fantasy"
+	"charm.land/fantasy/providers/openrouter"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -40,7 +43,7 @@ func (m *model) encode(req *synapse.Request) (fantasy.Call, amendment, error) {
 	if strings.TrimSpace(req.System) != "" {
 		call.Prompt = append(call.Prompt, fantasy.NewSystemMessage(req.System))
 	}
-	e := encoder{wire: wire}
+	e := encoder{wire: wire, routed: m.row.Name == openrouter.Name, mute: m.row.mute, short: m.row.Name == "mistral"}
 	if wire == WireGemini {
 		e.gemini = parseGemini(req.Model)
 	}
@@ -53,19 +56,43 @@ func (m *model) encode(req *synapse.Request) (fantasy.Call, amendment, error) {
 	call.Prompt = append(call.Prompt, e.prompt...)
 	switch wire {
 	case WireAnthropic:
-		return call, m.amendAnthropic(req, &call, schemas), nil
+		if m.row.Name == "bedrock" {
+			if err := claudeOnBedrock(req.Model); err != nil {
+				return fantasy.Call{}, nil, err
+			}
+		}
+		return call, m.amendAnthropic(req, &call, schemas, e.args), nil
 	case WireGemini:
-		return call, m.amendGemini(req, schemas), nil
+		return call, m.amendGemini(req, schemas, e.args), nil
 	}
-	call.ProviderOptions = m.effortOptions(req)
-	return call, nil, nil
+	if wire == WireResponses {
+		call.ProviderOptions = m.responsesOptions(req)
+		t, err := m.thinkingOf(req)
+		return call, amendResponses(t, e.thoughts), err
+	}
+	var err error
+	call.ProviderOptions, err = m.chatOptions(req)
+	if e.routed {
+		return call, amendOpenRouter(e.details, strings.Contains(strings.ToLower(req.Model), "claude")), err
+	}
+	return call, nil, err
 }
 
 // encoder builds a prompt message by message.
 type encoder struct {
 	wire   Wire
 	gemini gemini // the model's version, on its wire
-	prompt fantasy.Prompt
+	routed bool   // OpenRouter is asked
+	mute   bool   // reasoning is refused in a conversation
+	short  bool   // ids of calls have nine letters and digits
+	// details is what OpenRouter said about the thoughts of each reply, and
+	// thoughts are those of OpenAI's, by where they belong. The layers below
+	// have no place for either.
+	details  []json.RawMessage
+	thoughts []placedThought
+	texts    int               // texts of replies so far
+	args     []json.RawMessage // of all calls
+	prompt   fantasy.Prompt
 	// media is what tools returned beside text. These wires have no place for
 	// it in a result, and nothing may stand between the results of one reply,
 	// so it waits until they are all there and follows as a user message.
@@ -121,22 +148,38 @@ func (e *encoder) user(msg *synapse.Message) error {
 func (e *encoder) assistant(msg *synapse.Message) error {
 	var parts, calls []fantasy.MessagePart
 	var reasoning, text []string
+	var details json.RawMessage
+	var waiting []json.RawMessage // thoughts that precede the next part
 	for _, p := range msg.Parts {
 		switch {
 		case p.Kind == synapse.PartCall && p.Call != nil:
-			call := fantasy.ToolCallPart{ToolCallID: e.id(p.Call.ID), ToolName: p.Call.Name, Input: arguments(p.Call.Args), ProviderOptions: opened(p.Opaque)}
+			args := arguments(p.Call.Args)
+			e.args = append(e.args, json.RawMessage(args))
+			call := fantasy.ToolCallPart{ToolCallID: e.id(p.Call.ID), ToolName: p.Call.Name, Input: args, ProviderOptions: opened(p.Opaque)}
 			if e.wire == WireChat {
 				calls = append(calls, call)
 			} else {
 				parts = append(parts, call)
 			}
+			waiting = e.place(waiting, placedThought{call: p.Call.ID})
 		case p.Kind == synapse.PartText && e.blank(p.Text):
 		case p.Kind == synapse.PartText && e.wire == WireChat:
 			text = append(text, p.Text)
 		case p.Kind == synapse.PartText:
 			parts = append(parts, fantasy.TextPart{Text: p.Text})
+			waiting = e.place(waiting, placedThought{text: e.texts})
+			e.texts++
+		case p.Kind == synapse.PartReasoning && e.routed:
+			if own := openedDetails(p.Opaque); own != nil {
+				details = own
+			}
+		case p.Kind == synapse.PartReasoning && e.wire == WireChat && e.mute:
 		case p.Kind == synapse.PartReasoning && e.wire == WireChat:
 			reasoning = append(reasoning, p.Text)
+		case p.Kind == synapse.PartReasoning && e.wire == WireResponses:
+			if item := responsesThought(&p); item != nil {
+				waiting = append(waiting, item)
+			}
 		case p.Kind == synapse.PartReasoning:
 			parts = append(parts, fantasy.ReasoningPart{Text: p.Text, ProviderOptions: opened(p.Opaque)})
 		case p.Kind == synapse.PartMedia && p.Media != nil:
@@ -151,21 +194,53 @@ func (e *encoder) assistant(msg *synapse.Message) error {
 	}
 	if len(text) > 0 {
 		parts = append(parts, fantasy.TextPart{Text: strings.Join(text, "\n")})
+		e.texts++
 	}
 	parts = append(parts, calls...)
 	if e.wire == WireGemini {
 		parts = geminiReply(parts, e.gemini)
 	}
+	if e.routed && len(parts) > 0 {
+		e.details = append(e.details, details)
+	}
 	e.add(fantasy.MessageRoleAssistant, parts)
+	return nil
+}
+
+// place notes where the thoughts that waited belong.
+func (e *encoder) place(waiting []json.RawMessage, at placedThought) []json.RawMessage {
+	for _, item := range waiting {
+		at.item = item
+		e.thoughts = append(e.thoughts, at)
+	}
 	return nil
 }
 
 // id returns a call's id in the letters that the wire takes.
 func (e *encoder) id(id string) string {
-	if e.wire == WireAnthropic {
+	switch {
+	case e.wire == WireAnthropic:
 		return plainID(id)
+	case e.short:
+		return shortID(id)
 	}
 	return id
+}
+
+// shortID returns an id of nine letters and digits, the only ones that Mistral
+// takes. Its own are; another provider's become a digest.
+func shortID(id string) string {
+	const size = 9
+	fits := len(id) == size
+	for _, c := range id {
+		fits = fits && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+	}
+	if fits {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	digits := new(big.Int).SetBytes(sum[:]).Text(62)
+	return digits[:size]
 }
 
 // blank reports whether a text is none. Anthropic refuses white space alone.

@@ -43,6 +43,7 @@ type facts struct {
 	model string
 	stop  synapse.StopReason
 	usage synapse.Usage
+	cost  *float64          // in dollars, where the provider says it
 	args  map[string]string // of calls by id, exactly as they came; nil where the layers above keep them
 	// encrypted holds OpenAI's thoughts by id, as they were when they had ended.
 	encrypted map[string]string
@@ -75,7 +76,7 @@ func newExchange(m *model, name string) *exchange {
 	case WireGemini:
 		x.stream = newGeminiStream()
 	default:
-		x.stream = newChatStream()
+		x.stream = newChatStream(m.row.Name == "openrouter")
 	}
 	return x
 }
@@ -133,6 +134,10 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	x.resp = resp
 	x.body = &eventReader{x: x, src: bufio.NewReaderSize(resp.Body, 16<<10)}
+	x.body.events = &lineReader{src: x.body.src}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == amazonStream {
+		x.body.events = &frameReader{src: x.body.src}
+	}
 	if fault := x.notStream(); fault != nil {
 		return nil, x.fault(fault)
 	}
@@ -162,14 +167,11 @@ func (x *exchange) prepare(req *http.Request) *synapse.ProviderError {
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "text/event-stream")
 	}
-	if x.amend == nil {
-		return nil
-	}
 	body, err := io.ReadAll(req.Body)
 	if err == nil {
 		err = req.Body.Close()
 	}
-	if err == nil {
+	if err == nil && x.amend != nil {
 		body, err = x.amend.apply(body)
 	}
 	if err != nil {
@@ -178,14 +180,14 @@ func (x *exchange) prepare(req *http.Request) *synapse.ProviderError {
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	req.Body, _ = req.GetBody() // never fails
 	req.ContentLength = int64(len(body))
-	return nil
+	return x.m.authorize(req.Context(), req, body)
 }
 
 // notStream looks at the type and the first bytes of an answer. A stream under
 // a wrong type is still read: servers and proxies mislabel it.
 func (x *exchange) notStream() *synapse.ProviderError {
 	kind, _, _ := mime.ParseMediaType(x.resp.Header.Get("Content-Type"))
-	if kind == "text/event-stream" {
+	if kind == "text/event-stream" || kind == amazonStream {
 		return nil
 	}
 	_, err := x.body.src.Peek(1)
@@ -249,14 +251,20 @@ func cutOff(err error) *synapse.ProviderError {
 	return &synapse.ProviderError{Kind: synapse.ErrorStream, Message: fmt.Sprintf("the reply broke off: %v", err), Err: err}
 }
 
+// An eventSource reads events in one framing. One that is cut off is an error,
+// and the end of the body is io.EOF, with the last event or after it.
+type eventSource interface {
+	event() (name string, data []byte, err error)
+}
+
 // eventReader is a response's body with its events in canonical form.
 type eventReader struct {
-	x    *exchange
-	src  *bufio.Reader
-	out  bytes.Buffer
-	line []byte
-	err  error
-	eof  bool // the body was read to its end
+	x      *exchange
+	src    *bufio.Reader
+	events eventSource
+	out    bytes.Buffer
+	err    error
+	eof    bool // the body was read to its end
 }
 
 func (r *eventReader) Read(p []byte) (int, error) {
@@ -279,10 +287,7 @@ func (r *eventReader) Close() error { return nil }
 
 // next reads one event and writes what takes its place.
 func (r *eventReader) next() {
-	name, data, err := r.read()
-	if err == io.EOF && len(data) > 0 && !json.Valid(data) && !isDone(data) {
-		err = io.ErrUnexpectedEOF // cut within an event
-	}
+	name, data, err := r.events.event()
 	if len(data) > 0 && (err == nil || err == io.EOF) {
 		out, fault := r.x.stream.event(name, data)
 		if fault != nil {
@@ -301,63 +306,11 @@ func (r *eventReader) next() {
 		}
 		r.out.Write(out)
 		r.err = io.EOF
-	case errors.Is(err, bufio.ErrTooLong):
+	case errors.Is(err, errEventTooLong):
 		r.err = r.x.fault(&synapse.ProviderError{
 			Kind: synapse.ErrorMalformed, Status: http.StatusOK, Message: fmt.Sprintf("one event is larger than %d MiB", maxEvent>>20),
 		})
 	case err != nil:
 		r.err = r.x.fault(cutOff(err))
-	}
-}
-
-// read returns the next event. An event at the very end of the body counts
-// without the empty line that closes it; if it was cut its data will not parse.
-func (r *eventReader) read() (name string, data []byte, err error) {
-	first := true
-	for {
-		line, err := r.readLine(maxEvent - len(data))
-		if err != nil && len(line) == 0 {
-			return name, data, err
-		}
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
-			if first {
-				continue
-			}
-			return name, data, nil
-		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "event":
-			name, first = string(value), false
-		case "data":
-			if !first && len(data) > 0 {
-				data = append(data, '\n')
-			}
-			data, first = append(data, value...), false
-		case "error": // llama.cpp's own
-			name, first = "error", false
-			data = append(data, value...)
-		}
-		if err != nil {
-			return name, data, err
-		}
-	}
-}
-
-// readLine returns the next line with its end, valid until the next call.
-func (r *eventReader) readLine(limit int) ([]byte, error) {
-	r.line = r.line[:0]
-	for {
-		piece, err := r.src.ReadSlice('\n')
-		if len(r.line)+len(piece) > limit {
-			return nil, bufio.ErrTooLong
-		}
-		r.line = append(r.line, piece...)
-		if err != bufio.ErrBufferFull {
-			return r.line, err
-		}
 	}
 }

@@ -91,6 +91,15 @@ func List(ctx context.Context, cfg Config) ([]Listed, error) {
 // listEndpoint returns where the provider lists its models; ok is false when it
 // does not.
 func (m *model) listEndpoint() (address string, ok bool) {
+	switch m.row.Name {
+	case "bedrock", "vertex":
+		return "", false
+	case "azure":
+		if version := m.cloud.APIVersion; version != "" && version != "v1" {
+			return strings.Replace(m.azureEndpoint("", WireResponses), "/responses?", "/models?", 1), true
+		}
+		return strings.TrimSuffix(m.azureEndpoint("", WireResponses), "/responses") + "/models", true
+	}
 	switch m.wire {
 	case WireAnthropic:
 		return m.versioned("v1") + "/models?limit=1000", true

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/fantasy"
 	"charm.land/fantasy/providers/openai"
-	"charm.land/fantasy/providers/openaicompat"
+	"charm.land/fantasy/providers/openrouter"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -16,29 +15,66 @@ type Provider struct {
 	Name    string
 	BaseURL string // empty: the user must give one
 	KeyEnv  string // the environment variable that holds the key by custom; empty: needs none
+	// KeyAlso is another variable for the key, BaseEnv one for another base URL.
+	KeyAlso, BaseEnv string
+	Env              []Variable // what else it takes by custom
 	// Local says that it is a server people run on their own machine: on
 	// loopback it costs nothing.
 	Local bool
-	// Wire is the format that its own endpoint speaks.
+	// Wire is the format that its own endpoint speaks. Vertex speaks
+	// WireGemini, and WireAnthropic for Claude.
 	Wire Wire
+	// Model is taken when the user names none; empty: the user must.
+	Model string
 
 	effort effortFunc
+	// mute says that a conversation must not hold reasoning: the field is
+	// refused.
+	mute bool
 }
 
-// effortFunc maps an effort other than empty or inherit to what goes over the
-// Chat Completions wire: a reasoning_effort (empty for none) and further
-// fields of the body.
-type effortFunc func(model string, e synapse.Effort) (string, map[string]any)
+// A Variable is an environment variable that configures a provider.
+type Variable struct {
+	Name   string
+	About  string
+	Needed bool
+}
 
 // table is in the order in which a provider is looked for when the user names
 // none.
 var table = []Provider{
-	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", Wire: WireAnthropic},
-	{Name: "openai", BaseURL: openai.DefaultURL, KeyEnv: "OPENAI_API_KEY", Wire: WireResponses, effort: openaiEffort},
-	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com", KeyEnv: "GEMINI_API_KEY", Wire: WireGemini},
-	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Local: true, Wire: WireChat, effort: threeEfforts},
-	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true, Wire: WireChat, effort: threeEfforts},
-	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Local: true, Wire: WireChat, effort: templateEffort},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", BaseEnv: "ANTHROPIC_BASE_URL", Wire: WireAnthropic, Model: "claude-sonnet-4-5"},
+	{Name: "openai", BaseURL: openai.DefaultURL, KeyEnv: "OPENAI_API_KEY", BaseEnv: "OPENAI_BASE_URL", Wire: WireResponses, Model: "gpt-5", effort: openaiEffort},
+	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com", KeyEnv: "GEMINI_API_KEY", KeyAlso: "GOOGLE_API_KEY", BaseEnv: "GEMINI_BASE_URL",
+		Wire: WireGemini, Model: "gemini-2.5-pro"},
+	{Name: "openrouter", BaseURL: openrouter.DefaultURL, KeyEnv: "OPENROUTER_API_KEY", BaseEnv: "OPENROUTER_BASE_URL", Wire: WireChat, Model: "anthropic/claude-sonnet-4.5", effort: openrouterEffort},
+	{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY", BaseEnv: "AZURE_OPENAI_ENDPOINT", Wire: WireChat, effort: openaiEffort, mute: true, Env: []Variable{
+		{Name: "AZURE_OPENAI_API_VERSION", About: "a dated version asks the older endpoints, by deployment; without it, the v1 API is asked"},
+	}},
+	{Name: "bedrock", KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Wire: WireAnthropic, Env: []Variable{
+		{Name: "AWS_REGION", About: "where the model runs, for example us-east-1", Needed: true},
+		{Name: "AWS_ACCESS_KEY_ID", About: "with AWS_SECRET_ACCESS_KEY, in place of the bearer token"},
+		{Name: "AWS_SECRET_ACCESS_KEY", About: "its other half"},
+		{Name: "AWS_SESSION_TOKEN", About: "of temporary keys"},
+		{Name: "AWS_PROFILE", About: "a profile of ~/.aws/credentials that holds keys"},
+	}},
+	{Name: "vertex", Wire: WireGemini, Env: []Variable{
+		{Name: "GOOGLE_CLOUD_PROJECT", About: "the project that pays", Needed: true},
+		{Name: "GOOGLE_CLOUD_LOCATION", About: "a region such as us-east5, or global, which is the default"},
+		{Name: "GOOGLE_APPLICATION_CREDENTIALS", About: "a file of credentials; else the one that `gcloud auth application-default login` writes"},
+	}},
+	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY", Wire: WireChat, Model: "deepseek-chat", effort: switchEffort},
+	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Wire: WireChat, Model: "openai/gpt-oss-120b", effort: groqEffort, mute: true},
+	{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY", Wire: WireChat, Model: "mistral-large-latest", effort: mistralEffort, mute: true},
+	{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", Wire: WireChat, Model: "grok-4", effort: xaiEffort, mute: true},
+	{Name: "together", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY", Wire: WireChat, effort: threeEfforts, mute: true},
+	{Name: "fireworks", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY", Wire: WireChat, effort: threeEfforts},
+	{Name: "cerebras", BaseURL: "https://api.cerebras.ai/v1", KeyEnv: "CEREBRAS_API_KEY", Wire: WireChat, effort: threeEfforts, mute: true},
+	{Name: "moonshot", BaseURL: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY", Wire: WireChat, effort: onlySwitch},
+	{Name: "zai", BaseURL: "https://api.z.ai/api/paas/v4", KeyEnv: "ZAI_API_KEY", Wire: WireChat, effort: onlySwitch},
+	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", BaseEnv: "OLLAMA_HOST", Local: true, Wire: WireChat, effort: threeEfforts},
+	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", BaseEnv: "LMSTUDIO_BASE_URL", Local: true, Wire: WireChat, effort: threeEfforts},
+	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", BaseEnv: "LLAMACPP_BASE_URL", Local: true, Wire: WireChat, effort: templateEffort},
 	{Name: "openaicompat", Wire: WireChat, effort: compatEffort},
 }
 
@@ -95,82 +131,4 @@ func (m *model) cost(name string, u synapse.Usage) *float64 {
 		return new(float64)
 	}
 	return nil
-}
-
-// effortOptions returns the provider options that ask for an effort. Off goes
-// out as an explicit "none": leaving it out would mean the provider's default.
-// A model that cannot stop thinking then refuses the request, which is better
-// than one that thinks in secret.
-func (m *model) effortOptions(req *synapse.Request) fantasy.ProviderOptions {
-	if req.Effort == "" || req.Effort == synapse.EffortInherit {
-		return nil
-	}
-	word, body := m.row.effort(req.Model, req.Effort)
-	if word == "" && body == nil {
-		return nil
-	}
-	effort := openai.ReasoningEffort(word)
-	if m.wireFor(req.Model) == WireResponses {
-		return fantasy.ProviderOptions{openai.Name: &openai.ResponsesProviderOptions{ReasoningEffort: &effort}}
-	}
-	opts := &openaicompat.ProviderOptions{ExtraBody: body}
-	if word != "" {
-		opts.ReasoningEffort = &effort
-	}
-	return openaicompat.NewProviderOptions(opts)
-}
-
-// compatEffort is for endpoints of which nothing is known: the words of the
-// published format, whose strongest is "high" nearly everywhere.
-func compatEffort(_ string, e synapse.Effort) (string, map[string]any) {
-	switch e {
-	case synapse.EffortOff:
-		return "none", nil
-	case synapse.EffortMax:
-		return "high", nil
-	}
-	return string(e), nil
-}
-
-// threeEfforts is for servers that take none, low, medium and high and refuse
-// any other word.
-func threeEfforts(model string, e synapse.Effort) (string, map[string]any) {
-	if e == synapse.EffortMinimal {
-		e = synapse.EffortLow
-	}
-	return compatEffort(model, e)
-}
-
-// templateEffort is for llama.cpp, where thinking is the chat template's
-// business: some templates have a switch, some have levels.
-func templateEffort(model string, e synapse.Effort) (string, map[string]any) {
-	word, _ := threeEfforts(model, e)
-	args := map[string]any{"enable_thinking": e != synapse.EffortOff}
-	if e != synapse.EffortOff {
-		args["reasoning_effort"] = word
-	}
-	return word, map[string]any{"chat_template_kwargs": args}
-}
-
-// openaiEffort leaves models alone that do not reason: they refuse the field,
-// and to have thinking off they need not be told.
-func openaiEffort(model string, e synapse.Effort) (string, map[string]any) {
-	name := strings.ToLower(model)
-	for _, plain := range []string{"gpt-3", "gpt-4", "chatgpt-", "gpt-audio"} {
-		if strings.HasPrefix(name, plain) {
-			return "", nil
-		}
-	}
-	if e == synapse.EffortMax {
-		for _, old := range []string{"o1", "o3", "o4", "gpt-oss"} {
-			if strings.HasPrefix(name, old) {
-				return "high", nil
-			}
-		}
-		if name == "gpt-5" || strings.HasPrefix(name, "gpt-5-") || name == "gpt-5.1" || strings.HasPrefix(name, "gpt-5.1-2") {
-			return "high", nil
-		}
-		return "xhigh", nil
-	}
-	return compatEffort(model, e)
 }

@@ -17,7 +17,15 @@ import (
 func refusal(status int, header http.Header, body []byte) *synapse.ProviderError {
 	e, ok := parseError(body)
 	if !ok {
-		e.message = excerpt(body)
+		var bare struct { // Amazon's: the kind is in a header
+			Message loose `json:"message"`
+		}
+		if e.message = excerpt(body); json.Unmarshal(body, &bare) == nil && bare.Message.text != "" {
+			e.message = oneLine(bare.Message.text)
+		}
+	}
+	if kind := header.Get("X-Amzn-Errortype"); kind != "" {
+		e.words = append(e.words, amazonWord(kind))
 	}
 	if e.message == "" {
 		e.message = strings.ToLower(http.StatusText(status))
@@ -26,7 +34,9 @@ func refusal(status int, header http.Header, body []byte) *synapse.ProviderError
 		return &synapse.ProviderError{Kind: synapse.ErrorMalformed, Status: status, Message: "unexpected status: " + e.message}
 	}
 	fault := e.fault(status)
-	fault.RetryAfter = retryAfter(header)
+	if fault.RetryAfter = retryAfter(header); fault.RetryAfter == 0 {
+		fault.RetryAfter = e.after
+	}
 	return fault
 }
 
@@ -35,6 +45,7 @@ type apiError struct {
 	message string
 	words   []string // its type, code and status, in lower case
 	status  int      // a status it names itself, 0 for none
+	after   time.Duration
 }
 
 // parseError reads an error body or an error event: {"error": {…}},
@@ -99,6 +110,7 @@ func parseError(data []byte) (apiError, bool) {
 			e.words = append(e.words, strings.ToLower(word))
 		}
 	}
+	e.detail(fields.Details)
 	if e.message == "" {
 		e.message = strings.Join(e.words, " ")
 	}
@@ -109,10 +121,30 @@ func parseError(data []byte) (apiError, bool) {
 }
 
 type errorFields struct {
-	Message loose `json:"message"`
-	Code    loose `json:"code"`
-	Status  loose `json:"status"`
+	Message loose           `json:"message"`
+	Code    loose           `json:"code"`
+	Status  loose           `json:"status"`
+	Details json.RawMessage `json:"details"` // Google's
 	kind    loose
+}
+
+// detail takes Google's details of an error: a reason, and how long to wait.
+func (e *apiError) detail(raw json.RawMessage) {
+	var list []struct {
+		Reason loose `json:"reason"`
+		Delay  loose `json:"retryDelay"`
+	}
+	if isNull(raw) || json.Unmarshal(raw, &list) != nil {
+		return
+	}
+	for _, d := range list {
+		if d.Reason.text != "" {
+			e.words = append(e.words, strings.ToLower(d.Reason.text))
+		}
+		if s, err := strconv.ParseFloat(strings.TrimSuffix(d.Delay.text, "s"), 64); err == nil {
+			e.after = wait(s * float64(time.Second))
+		}
+	}
 }
 
 // loose takes a JSON string or number as text, and anything else as nothing.
@@ -137,7 +169,7 @@ func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "
 // fault classifies the error. Status is that of the answer, 0 for an error
 // inside a stream or under a status of success.
 func (e apiError) fault(status int) *synapse.ProviderError {
-	return &synapse.ProviderError{Kind: e.kind(status), Status: status, Message: e.message}
+	return &synapse.ProviderError{Kind: e.kind(status), Status: status, Message: e.message, RetryAfter: e.after}
 }
 
 func (e apiError) kind(status int) synapse.ErrorKind {
@@ -150,6 +182,8 @@ func (e apiError) kind(status int) synapse.ErrorKind {
 		return synapse.ErrorContext
 	case e.says("insufficient_quota", "billing", "insufficient_balance", "payment_required"):
 		return synapse.ErrorAuth // no wait will help, only the account's owner
+	case e.says("api_key_invalid", "api_key_expired"):
+		return synapse.ErrorAuth // Google's is a 400
 	}
 	switch {
 	case status == 401 || status == 402 || status == 403:
@@ -166,15 +200,15 @@ func (e apiError) kind(status int) synapse.ErrorKind {
 		return synapse.ErrorRequest
 	}
 	switch {
-	case e.says("rate_limit", "too_many_requests", "resource_exhausted"):
+	case e.says("rate_limit", "too_many_requests", "resource_exhausted", "throttling"):
 		return synapse.ErrorRateLimit
-	case e.says("overloaded", "unavailable", "insufficient_system_resource"):
+	case e.says("overloaded", "unavailable", "insufficient_system_resource", "model_not_ready"):
 		return synapse.ErrorOverloaded
 	case !inStream:
 		return synapse.ErrorServer
-	case e.says("authentication", "permission", "invalid_api_key", "unauthorized"):
+	case e.says("authentication", "permission", "invalid_api_key", "unauthorized", "unauthenticated", "access_denied", "expired_token"):
 		return synapse.ErrorAuth
-	case e.says("invalid_request", "invalid_prompt", "bad_request"):
+	case e.says("invalid_request", "invalid_prompt", "bad_request", "invalid_argument", "validation"):
 		return synapse.ErrorRequest
 	}
 	return synapse.ErrorStream
@@ -203,7 +237,6 @@ func (e apiError) tooLong() bool {
 		"prompt is too long", "input is too long", "input too long", "range of input length", "too many input tokens",
 		"exceeds the maximum number of tokens", // Gemini
 		"exceed context limit",                 // Anthropic, of prompt and reply together
-
 	} {
 		if strings.Contains(text, phrase) {
 			return true

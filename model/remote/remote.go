@@ -26,10 +26,12 @@ import (
 	"strings"
 
 	"charm.land/fantasy"
+	"charm.land/fantasy/providers/azure"
 	"charm.land/fantasy/providers/bedrock"
 	"charm.land/fantasy/providers/google"
 	"charm.land/fantasy/providers/openai"
 	"charm.land/fantasy/providers/openaicompat"
+	"charm.land/fantasy/providers/openrouter"
 
 	synapse "github.com/synapse-agents/synapse"
 )
@@ -45,7 +47,8 @@ type Config struct {
 	// BaseURL, which is then asked as an OpenAI-compatible endpoint.
 	Provider string
 	// BaseURL is the API's root, for example "http://127.0.0.1:8080/v1". Empty
-	// means the provider's own.
+	// means the provider's own. For Anthropic and Gemini the version at its end
+	// may be left out; for Azure it is the resource's endpoint.
 	BaseURL string
 	// APIKey is sent in the way of the wire; empty sends none.
 	APIKey string
@@ -59,9 +62,29 @@ type Config struct {
 	// Wire chooses the format. Empty is the provider's own, and Chat Completions
 	// for an OpenAI at another base URL and for a name that is in no row.
 	Wire Wire
+	// Cloud is what Azure, Bedrock and Vertex take beside a key.
+	Cloud Cloud
 	// Price looks a model's price up. Nil, or false, leaves the cost of a
-	// reply unknown, unless a known local server on loopback gave it.
+	// reply unknown, unless a known local server on loopback gave it, or the
+	// provider says itself what it cost.
 	Price func(model string) (Price, bool)
+}
+
+// Cloud is what a large cloud takes beside a key. Nothing of it is looked for
+// anywhere: what is not here is not used.
+type Cloud struct {
+	Region     string // Bedrock's region, Vertex's location ("global" when empty)
+	Project    string // Vertex
+	APIVersion string // Azure: a dated version asks the older endpoints, by deployment
+	AWS        AWSKeys
+	// GoogleCredentials is the content of a credentials file: a service
+	// account's, an authorized user's, or an impersonated service account's.
+	GoogleCredentials []byte
+}
+
+// AWSKeys sign requests to Bedrock where there is no bearer token.
+type AWSKeys struct {
+	AccessKeyID, SecretAccessKey, SessionToken string
 }
 
 // Wire names a streaming format.
@@ -93,63 +116,87 @@ func newModel(cfg Config) (*model, error) {
 	if cfg.Provider == "" {
 		return nil, fmt.Errorf("model provider: no name given; want one of %s, or any name with a base URL", strings.Join(names(), ", "))
 	}
+	m := &model{
+		name: cfg.Provider, row: row, key: strings.TrimSpace(cfg.APIKey), // a key pasted with its line end is no valid header
+		cloud: cfg.Cloud, price: cfg.Price, client: cfg.HTTPClient, header: http.Header{}, schemas: schemas{made: map[string]schema{}},
+	}
+	fail := func(format string, args ...any) (*model, error) {
+		return nil, fmt.Errorf("model provider %s: %w", cfg.Provider, fmt.Errorf(format, args...))
+	}
 	base := cfg.BaseURL
+	if base == "" {
+		var err error
+		if base, err = m.cloudBase(); err != nil {
+			return fail("%w", err)
+		}
+	}
 	if base == "" {
 		base = row.BaseURL
 	}
 	if base == "" {
 		if known {
-			return nil, fmt.Errorf("model provider %s: a base URL is needed, for example http://127.0.0.1:8000/v1", cfg.Provider)
+			return fail("a base URL is needed, for example http://127.0.0.1:8000/v1")
 		}
 		return nil, fmt.Errorf("model provider %q: not known; want one of %s, or a base URL of an OpenAI-compatible endpoint", cfg.Provider, strings.Join(names(), ", "))
 	}
 	u, err := parseBase(base)
 	if err != nil {
-		return nil, fmt.Errorf("model provider %s: base URL: %w", cfg.Provider, err)
+		return fail("base URL: %w", err)
 	}
-	own := row.BaseURL != "" && strings.TrimRight(base, "/") == row.BaseURL
-	key := strings.TrimSpace(cfg.APIKey) // a key pasted with its line end is no valid header
-	if key == "" && own && row.KeyEnv != "" {
-		return nil, fmt.Errorf("model provider %s: no API key; set %s", cfg.Provider, row.KeyEnv)
-	}
-	m := &model{
-		name: cfg.Provider, row: row, base: u.String(), key: key,
-		local: row.Local && loopback(u.Hostname()), schemas: schemas{made: map[string]schema{}},
-		price: cfg.Price, client: cfg.HTTPClient, header: http.Header{},
-	}
-	switch {
-	case cfg.Wire != "" && !slices.Contains(wires, cfg.Wire):
-		return nil, fmt.Errorf("model provider %s: wire %q: want one of %q", cfg.Provider, cfg.Wire, wires)
-	case cfg.Wire != "":
-		m.wire = cfg.Wire
-	case row.Wire == WireResponses && own: // or by model
-	case row.Wire == WireResponses:
-		m.wire = WireChat
-	default:
-		m.wire = row.Wire
+	m.base = u.String()
+	m.own = row.BaseURL != "" && m.base == row.BaseURL
+	m.local = row.Local && loopback(u.Hostname())
+	if m.key == "" && m.own && row.KeyEnv != "" {
+		return fail("no API key; set %s", row.KeyEnv)
 	}
 	if m.client == nil {
 		m.client = newClient()
 	}
+	if err := m.setUpCloud(); err != nil {
+		return fail("%w", err)
+	}
+	switch {
+	case cfg.Wire != "" && !slices.Contains(wires, cfg.Wire):
+		return fail("wire %q: want one of %q", cfg.Wire, wires)
+	case cfg.Wire != "":
+		m.wire = cfg.Wire
+	case row.Name == "vertex", row.Wire == WireResponses && m.own: // by model
+	case row.Wire == WireResponses:
+		// OpenAI's name with another address means a compatible server.
+		m.wire = WireChat
+	default:
+		m.wire = row.Wire
+	}
+	m.setHeaders(cfg)
+	return m, nil
+}
+
+// setHeaders decides the headers that every request has.
+func (m *model) setHeaders(cfg Config) {
 	m.header.Set("User-Agent", DefaultUserAgent)
 	if cfg.UserAgent != "" {
 		m.header.Set("User-Agent", cfg.UserAgent)
 	}
-	switch {
-	case m.wire == WireAnthropic:
+	if m.wire == WireAnthropic && m.row.Name != "bedrock" {
 		m.header.Set("Anthropic-Version", "2023-06-01")
-		if key != "" {
-			m.header.Set("X-Api-Key", key)
+	}
+	switch {
+	case m.key == "":
+	case m.row.Name == "azure":
+		m.header.Set("Api-Key", m.key)
+	case m.wire == WireAnthropic && m.row.Name != "bedrock":
+		m.header.Set("X-Api-Key", m.key)
+		if !m.own { // gateways that speak the format want it either way
+			m.header.Set("Authorization", "Bearer "+m.key)
 		}
-	case m.wire == WireGemini && key != "":
-		m.header.Set("X-Goog-Api-Key", key)
-	case key != "":
-		m.header.Set("Authorization", "Bearer "+key)
+	case m.wire == WireGemini:
+		m.header.Set("X-Goog-Api-Key", m.key)
+	default:
+		m.header.Set("Authorization", "Bearer "+m.key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Headers)) {
 		m.header.Set(name, cfg.Headers[name])
 	}
-	return m, nil
 }
 
 // parseBase checks a base URL and drops what would be lost on the way: a query
@@ -205,7 +252,10 @@ type model struct {
 	name    string
 	row     Provider
 	base    string
+	own     bool // asked at the provider's own address
 	key     string
+	cloud   Cloud
+	google  *googleToken // for Vertex without a key, nil otherwise
 	local   bool
 	wire    Wire // empty: by model
 	header  http.Header
@@ -221,6 +271,10 @@ func (m *model) wireFor(name string) Wire {
 	switch {
 	case m.wire != "":
 		return m.wire
+	case m.row.Name == "vertex" && strings.Contains(name, "claude"):
+		return WireAnthropic
+	case m.row.Name == "vertex":
+		return WireGemini
 	case strings.Contains(name, "audio"), strings.Contains(name, "search-preview"):
 		return WireChat
 	}
@@ -233,26 +287,40 @@ func (m *model) wireFor(name string) Wire {
 func (m *model) open(ctx context.Context, x *exchange) (fantasy.LanguageModel, error) {
 	var p fantasy.Provider
 	var err error
-	switch x.wire {
-	case WireResponses:
-		p, err = openai.New(openai.WithBaseURL(m.base), openai.WithHTTPClient(x), openai.WithUseResponsesAPI(),
+	switch {
+	case x.wire == WireResponses:
+		p, err = openai.New(openai.WithBaseURL(m.base), openai.WithAPIKey(placeholder), openai.WithHTTPClient(x), openai.WithUseResponsesAPI(),
 			openai.WithResponsesAPIFunc(func(string) bool { return true }))
-	case WireAnthropic:
+	case x.wire == WireAnthropic:
 		// With the settings for Bedrock, whoever is asked: only with those does
 		// the SDK read no environment and no profiles on disk. What they change
 		// in a request the exchange sets right.
-		p, err = bedrock.New(bedrock.WithHTTPClient(x), bedrock.WithSkipAuth(true))
-	case WireGemini:
+		p, err = bedrock.New(bedrock.WithHTTPClient(x), bedrock.WithAPIKey(placeholder))
+	case x.wire == WireGemini:
+		// With a key for Vertex too: the settings for Vertex look at the
+		// environment, and print what they think of it to the program's log.
 		p, err = google.New(google.WithGeminiAPIKey(placeholder), google.WithBaseURL(m.base), google.WithHTTPClient(&http.Client{Transport: x}))
+	case m.row.Name == azure.Name:
+		p, err = azure.New(azure.WithBaseURL(m.base), azure.WithAPIKey(placeholder), azure.WithHTTPClient(x))
+	case m.row.Name == openrouter.Name:
+		p, err = openrouter.New(openrouter.WithAPIKey(placeholder), openrouter.WithHTTPClient(x))
 	default:
 		// The compatible flavour for OpenAI itself too: it is the same wire,
 		// and the only one of the two that carries reasoning.
-		p, err = openaicompat.New(openaicompat.WithBaseURL(m.base), openaicompat.WithHTTPClient(x))
+		p, err = openaicompat.New(openaicompat.WithBaseURL(m.base), openaicompat.WithAPIKey(placeholder), openaicompat.WithHTTPClient(x))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p.LanguageModel(ctx, x.model)
+	name := x.model
+	if x.wire == WireGemini {
+		// The exchange knows which model is asked. What the layer below makes of
+		// a name is another provider for some, and for some an error.
+		if name = "gemini"; strings.HasPrefix(strings.ToLower(x.model), "gemma-") {
+			name = "gemma-" // these take no system prompt, which it knows
+		}
+	}
+	return p.LanguageModel(ctx, name)
 }
 
 // placeholder stands where an SDK wants a key. The exchange sends the real one.
@@ -260,6 +328,14 @@ const placeholder = "set-by-the-exchange"
 
 // endpoint returns the address at which a model is asked.
 func (m *model) endpoint(name string, wire Wire) string {
+	switch m.row.Name {
+	case "azure":
+		return m.azureEndpoint(name, wire)
+	case "bedrock":
+		return m.bedrockEndpoint(name)
+	case "vertex":
+		return m.vertexEndpoint(name, wire)
+	}
 	switch wire {
 	case WireResponses:
 		return m.base + "/responses"
@@ -303,7 +379,11 @@ func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*s
 		}
 		call, amend, err := m.encode(req)
 		if err != nil {
-			yield(nil, x.fault(&synapse.ProviderError{Kind: synapse.ErrorRequest, Message: err.Error(), Err: err}))
+			var typed *synapse.ProviderError
+			if !errors.As(err, &typed) {
+				typed = &synapse.ProviderError{Kind: synapse.ErrorRequest, Message: err.Error(), Err: err}
+			}
+			yield(nil, x.fault(typed))
 			return
 		}
 		x.amend = amend

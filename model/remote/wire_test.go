@@ -370,7 +370,7 @@ func TestEveryWireTakesLargeArguments(t *testing.T) {
 // An event without an end must not fill the memory.
 func TestEveryWireBoundsAnEvent(t *testing.T) {
 	for wire := range dialects() {
-		client := canned(t, wire, "data: "+strings.Repeat("x", 40<<20), nil)
+		client := canned(t, configFor(wire), "data: "+strings.Repeat("x", 40<<20), nil)
 		_, err := synapse.Collect(client.Generate(t.Context(), hello()), nil)
 		if got := wantKind(t, err, synapse.ErrorMalformed); !strings.Contains(got.Message, "32 MiB") {
 			t.Errorf("%s: %v", wire, got)
