@@ -12,6 +12,7 @@ type ErrorKind string
 const (
 	ErrorAuth        ErrorKind = "auth"        // the key is missing, wrong or not allowed
 	ErrorRequest     ErrorKind = "request"     // the provider refuses this request as it is
+	ErrorNotFound    ErrorKind = "not_found"   // the provider has no such model, or nothing at that address
 	ErrorContext     ErrorKind = "context"     // the conversation does not fit the model's window
 	ErrorRateLimit   ErrorKind = "rate_limit"  // 429
 	ErrorOverloaded  ErrorKind = "overloaded"  // 503, 529

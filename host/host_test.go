@@ -298,6 +298,12 @@ func TestModelChoice(t *testing.T) {
 		{name: "an endpoint that is not there", environ: []string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, err: "name one with -m openai:MODEL"},
 		{name: "a key of Anthropic", environ: []string{"ANTHROPIC_API_KEY=k"}, want: "anthropic:claude-sonnet-4-5"},
 		{name: "a key of Gemini", environ: []string{"GEMINI_API_KEY=k"}, want: "gemini:gemini-2.5-pro"},
+		{name: "Google's other name for a key", environ: []string{"GOOGLE_API_KEY=k"}, want: "gemini:gemini-2.5-pro"},
+		{name: "a key of OpenRouter", environ: []string{"OPENROUTER_API_KEY=k"}, want: "openrouter:anthropic/claude-sonnet-4.5"},
+		{name: "an endpoint that speaks Anthropic's format", environ: []string{"ANTHROPIC_BASE_URL=" + server.URL}, want: "anthropic:served-model"},
+		{name: "Azure, where models have the user's names", environ: []string{"AZURE_OPENAI_API_KEY=k", "AZURE_OPENAI_ENDPOINT=" + server.URL}, err: "name one with -m azure:MODEL"},
+		{name: "a key of a provider with many models", environ: []string{"TOGETHER_API_KEY=k"}, err: "name one with -m together:MODEL"},
+		{name: "what other programs want of Amazon", environ: []string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=us-east-1", "GOOGLE_CLOUD_PROJECT=p"}, want: "offline:rules"},
 		{name: "a flag", environ: []string{"ANTHROPIC_API_KEY=k"}, set: []host.Setting{{Flag: "--model", Key: "model", Value: "offline:rules"}}, want: "offline:rules"},
 		{name: "a provider in the user's settings", files: map[string]string{
 			"home/.synapse/settings.json": `{"providers": {"mine": {"base_url": "` + server.URL + `/v1", "models": ["m1"]}}}`}, want: "mine:m1"},

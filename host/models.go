@@ -17,18 +17,11 @@ import (
 	"github.com/synapse-agents/synapse/model/remote"
 )
 
-// defaultModels are the models taken of a provider whose key is all that the
-// user has set.
-var defaultModels = map[string]string{
-	"anthropic": "claude-sonnet-4-5",
-	"openai":    "gpt-5",
-	"gemini":    "gemini-2.5-pro",
-}
-
 // models makes models of references, and finds the main agent's when the user
 // names none.
 type models struct {
-	own map[string]synapse.Model
+	own  map[string]synapse.Model
+	home string // "": no file of the user's is read
 
 	mu     sync.Mutex
 	made   map[madeKey]synapse.Model
@@ -38,10 +31,10 @@ type models struct {
 
 // madeKey tells connections apart: the same provider may get another endpoint
 // when settings change.
-type madeKey struct{ provider, baseURL, key string }
+type madeKey struct{ provider, baseURL, key, rest string }
 
 func newModels(opt Options) *models {
-	return &models{own: opt.Models, made: map[madeKey]synapse.Model{}}
+	return &models{own: opt.Models, home: opt.Home, made: map[madeKey]synapse.Model{}}
 }
 
 // known reports whether there is a provider of that name.
@@ -52,7 +45,8 @@ func (m *models) known(set *settings.Settings, name string) bool {
 	if _, ok := set.Providers[name]; ok {
 		return true
 	}
-	return slices.ContainsFunc(remote.Providers(), func(p remote.Provider) bool { return p.Name == name })
+	_, ok := remote.Lookup(name)
+	return ok
 }
 
 // model returns the model of a reference.
@@ -69,7 +63,7 @@ func (m *models) model(set *settings.Settings, ref synapse.ModelRef) (synapse.Mo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := madeKey{cfg.Provider, cfg.BaseURL, cfg.APIKey}
+	key := madeKey{cfg.Provider, cfg.BaseURL, cfg.APIKey, fmt.Sprint(cfg.Wire, cfg.Cloud)}
 	if made, ok := m.made[key]; ok {
 		return made, nil
 	}
@@ -86,6 +80,12 @@ func (m *models) config(set *settings.Settings, name string) (remote.Config, err
 	cfg := remote.Config{Provider: name}
 	if p, ok := set.Providers[name]; ok {
 		cfg.BaseURL = p.V.BaseURL
+		if p.V.Kind != "" {
+			var err error
+			if cfg.Wire, err = remote.ParseWire(p.V.Kind); err != nil {
+				return cfg, configErrorf("provider %s: kind (%s): %w", name, p.Origin, err)
+			}
+		}
 		if env := p.V.APIKeyEnv; env != "" {
 			secret, ok := set.Secrets.Get(env)
 			if !ok {
@@ -95,34 +95,49 @@ func (m *models) config(set *settings.Settings, name string) (remote.Config, err
 		}
 		return cfg, nil
 	}
-	for _, v := range settings.ProviderVars() {
-		secret, ok := set.Secrets.Get(v.Name)
-		if v.Provider != name || !ok {
-			continue
-		}
-		switch {
-		case strings.HasSuffix(v.Name, "_BASE_URL"):
-			cfg.BaseURL = secret.Reveal()
-		case strings.HasSuffix(v.Name, "_API_KEY"):
-			cfg.APIKey = secret.Reveal()
-		}
-	}
-	for _, f := range m.found() {
-		if f.Provider == name && cfg.BaseURL == "" {
-			cfg.BaseURL = f.BaseURL
-		}
-	}
-	if name == "ollama" && cfg.BaseURL == "" {
-		if host, ok := set.Secrets.Get("OLLAMA_HOST"); ok {
-			cfg.BaseURL = ollamaURL(host.Reveal())
-		}
-	}
-	i := slices.IndexFunc(remote.Providers(), func(p remote.Provider) bool { return p.Name == name })
-	switch {
-	case i < 0:
+	row, ok := remote.Lookup(name)
+	if !ok {
 		return cfg, configErrorf("there is no provider %q: there are %s; further ones are named in the setting providers", name, strings.Join(m.names(set), ", "))
-	case cfg.APIKey == "" && cfg.BaseURL == "" && remote.Providers()[i].KeyEnv != "":
-		return cfg, configErrorf("provider %s: %s is not set", name, remote.Providers()[i].KeyEnv)
+	}
+	secret := func(name string) string {
+		s, _ := set.Secrets.Get(name)
+		return s.Reveal()
+	}
+	cfg.APIKey, cfg.BaseURL = secret(row.KeyEnv), secret(row.BaseEnv)
+	if cfg.APIKey == "" {
+		cfg.APIKey = secret(row.KeyAlso)
+	}
+	switch row.Name {
+	case "openai":
+		cfg.Headers = map[string]string{}
+		for header, env := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
+			if v := secret(env); v != "" {
+				cfg.Headers[header] = v
+			}
+		}
+	case "ollama":
+		cfg.APIKey = secret("OLLAMA_API_KEY")
+		if cfg.BaseURL != "" {
+			cfg.BaseURL = ollamaURL(cfg.BaseURL)
+		}
+	}
+	if row.Local {
+		for _, f := range m.found() {
+			if f.Provider == row.Name && cfg.BaseURL == "" {
+				cfg.BaseURL = f.BaseURL
+			}
+		}
+	}
+	var err error
+	if cfg.Cloud, err = m.cloud(set, row.Name); err != nil {
+		return cfg, configErrorf("provider %s: %w", name, err)
+	}
+	if cfg.APIKey == "" && cfg.BaseURL == "" && row.BaseURL != "" && row.KeyEnv != "" {
+		also := ""
+		if row.KeyAlso != "" {
+			also = " (nor " + row.KeyAlso + ")"
+		}
+		return cfg, configErrorf("provider %s: %s is not set%s", name, row.KeyEnv, also)
 	}
 	return cfg, nil
 }
@@ -204,17 +219,15 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		return synapse.ModelRef{Provider: names[0], Name: "default"}, "the program", nil
 	}
 	for _, p := range remote.Providers() {
-		key, hasKey := set.Secrets.Get(p.KeyEnv)
-		base, hasBase := set.Secrets.Get(strings.TrimSuffix(p.KeyEnv, "_API_KEY") + "_BASE_URL")
-		if p.Local || !hasKey && !hasBase {
+		origin, own, ok := m.chosen(set, p)
+		if !ok {
 			continue
 		}
-		origin := base.Origin
-		if hasKey {
-			origin = key.Origin
-		}
-		if name := defaultModels[p.Name]; name != "" && !hasBase {
-			return synapse.ModelRef{Provider: p.Name, Name: name}, origin.String(), nil
+		if own {
+			if p.Model == "" {
+				return synapse.ModelRef{}, "", configErrorf("%s is set, but no model is named: name one with -m %s:MODEL", origin, p.Name)
+			}
+			return synapse.ModelRef{Provider: p.Name, Name: p.Model}, origin.String(), nil
 		}
 		cfg, err := m.config(set, p.Name)
 		if err != nil {
@@ -233,19 +246,32 @@ func (m *models) configured(ctx context.Context, set *settings.Settings) (synaps
 		}
 		return synapse.ModelRef{Provider: name, Name: p.V.Models[0]}, p.Origin.String(), nil
 	}
-	for _, v := range settings.ProviderVars() {
-		if _, ok := set.Secrets.Get(v.Name); ok && v.Secret {
-			return synapse.ModelRef{}, "", configErrorf(
-				"%s is set, but this version has no provider %s: it speaks to OpenAI-compatible endpoints; choose one with -m openai:MODEL and OPENAI_BASE_URL, or -m %s:%s for the rules",
-				v.Name, v.Provider, offline.Provider, offline.Name)
-		}
-	}
 	if set.ProbeLocal.V {
 		if found := m.probe(ctx, set); len(found) > 0 {
 			return synapse.ModelRef{Provider: found[0].Provider, Name: found[0].Models[0]}, "found at " + found[0].BaseURL, nil
 		}
 	}
 	return synapse.ModelRef{Provider: offline.Provider, Name: offline.Name}, "nothing else is configured", nil
+}
+
+// chosen reports whether the environment says that a provider is to be used:
+// by its key, or by an address. Own says that it is asked at its own address.
+// The variables of a large cloud say nothing: they are there for many programs,
+// and models of theirs are named.
+func (m *models) chosen(set *settings.Settings, p remote.Provider) (origin settings.Origin, own, ok bool) {
+	if p.Local {
+		return origin, false, false // what runs here is looked for
+	}
+	base, hasBase := set.Secrets.Get(p.BaseEnv)
+	for _, name := range []string{p.KeyEnv, p.KeyAlso} {
+		if key, ok := set.Secrets.Get(name); ok {
+			return key.Origin, !hasBase || p.BaseURL == "", true
+		}
+	}
+	if p.Name == "bedrock" || p.Name == "vertex" {
+		return origin, false, false
+	}
+	return base.Origin, p.BaseURL == "", hasBase
 }
 
 // probe looks for model servers on this machine, once.

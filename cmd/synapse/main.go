@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -11,6 +13,9 @@ import (
 )
 
 func main() {
+	// What libraries print to the standard log is not for the screen that they
+	// don't know of: one of Google's remarks on variables at every request.
+	log.SetOutput(io.Discard)
 	p := &cli.Process{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
 	}

@@ -78,7 +78,7 @@ func codeOf(out synapse.Outcome) int {
 	switch out.ErrorKind {
 	case synapse.ErrorUnsupported:
 		return exitUnsupported
-	case synapse.ErrorAuth:
+	case synapse.ErrorAuth, synapse.ErrorNotFound:
 		return exitConfig
 	case synapse.ErrorRateLimit, synapse.ErrorOverloaded, synapse.ErrorServer, synapse.ErrorNetwork, synapse.ErrorStream, synapse.ErrorMalformed:
 		return exitUnavailable

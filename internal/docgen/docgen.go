@@ -43,6 +43,7 @@ func Sources(root *cobra.Command, dir string) map[string]Source {
 		"reasons":     fixed(reasons),
 		"aliases":     fixed(aliases),
 		"providers":   fixed(providers),
+		"clouds":      fixed(clouds),
 		"file":        func(path string) (string, error) { return file(dir, path) },
 	}
 }

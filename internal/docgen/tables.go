@@ -111,20 +111,58 @@ func aliases() string {
 func providers() string {
 	var rows [][]string
 	for _, p := range remote.Providers() {
-		key := code(p.KeyEnv)
-		if key == "" {
+		var vars []string
+		for _, name := range []string{p.KeyEnv, p.KeyAlso} {
+			if name != "" {
+				vars = append(vars, code(name))
+			}
+		}
+		key := strings.Join(vars, " or ")
+		switch {
+		case key == "" && len(p.Env) > 0:
+			key = "see below"
+		case key == "":
 			key = "none is needed"
 		}
 		where := code(p.BaseURL)
-		if where == "" {
+		switch {
+		case where == "" && len(p.Env) > 0:
+			where = "the cloud's"
+		case where == "":
 			where = "given by the user"
 		}
 		if p.Local {
 			where += ", looked for on loopback"
 		}
-		rows = append(rows, []string{code(p.Name), key, where})
+		if p.BaseEnv != "" {
+			where += "; " + code(p.BaseEnv)
+		}
+		model := code(p.Model)
+		switch {
+		case model != "":
+		case p.Local:
+			model = "what it has"
+		default:
+			model = "to be named"
+		}
+		rows = append(rows, []string{code(p.Name), key, where, model})
 	}
-	return table([]string{"provider", "key", "endpoint"}, rows)
+	return table([]string{"provider", "key", "endpoint; variable for another", "model without `-m`"}, rows)
+}
+
+// clouds writes the table of what providers take beside key and endpoint.
+func clouds() string {
+	var rows [][]string
+	for _, p := range remote.Providers() {
+		for _, v := range p.Env {
+			about := v.About
+			if v.Needed {
+				about += " (needed)"
+			}
+			rows = append(rows, []string{code(p.Name), code(v.Name), about})
+		}
+	}
+	return table([]string{"provider", "variable", "what it is"}, rows)
 }
 
 // products writes the table of the products whose agents are read.

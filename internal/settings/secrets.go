@@ -31,6 +31,7 @@ func ProviderVars() []ProviderVar {
 		{"GOOGLE_API_KEY", "gemini", true},
 		{"GOOGLE_CLOUD_PROJECT", "vertex", false},
 		{"GOOGLE_CLOUD_LOCATION", "vertex", false},
+		{"GOOGLE_VERTEX_BASE_URL", "vertex", false},
 		{"GOOGLE_APPLICATION_CREDENTIALS", "vertex", false},
 		{"OPENROUTER_API_KEY", "openrouter", true},
 		{"OPENROUTER_BASE_URL", "openrouter", false},
@@ -43,10 +44,16 @@ func ProviderVars() []ProviderVar {
 		{"AWS_BEARER_TOKEN_BEDROCK", "bedrock", true},
 		{"AWS_REGION", "bedrock", false},
 		{"AWS_PROFILE", "bedrock", false},
+		{"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "bedrock", false},
 		{"DEEPSEEK_API_KEY", "deepseek", true},
 		{"GROQ_API_KEY", "groq", true},
 		{"MISTRAL_API_KEY", "mistral", true},
 		{"XAI_API_KEY", "xai", true},
+		{"TOGETHER_API_KEY", "together", true},
+		{"FIREWORKS_API_KEY", "fireworks", true},
+		{"CEREBRAS_API_KEY", "cerebras", true},
+		{"MOONSHOT_API_KEY", "moonshot", true},
+		{"ZAI_API_KEY", "zai", true},
 		{"OLLAMA_HOST", "ollama", false},
 		{"OLLAMA_API_KEY", "ollama", true},
 		{"LMSTUDIO_BASE_URL", "lmstudio", false},
@@ -132,7 +139,7 @@ func (l *loader) secrets() {
 				l.drop(g, name, "")
 				continue
 			}
-			if strings.HasSuffix(name, "_BASE_URL") && !isURL(v.value) {
+			if (strings.HasSuffix(name, "_BASE_URL") || strings.HasPrefix(name, "AWS_ENDPOINT_URL")) && !isURL(v.value) {
 				l.fail(&Error{Path: g.origin.Path, Line: v.line, Var: name, Found: quote(redactURL(v.value)), Takes: urlCodec().takes})
 				continue
 			}

@@ -232,7 +232,7 @@ func TestBedrockFailures(t *testing.T) {
 		{"not allowed", refuse(403, "AccessDeniedException", "You don't have access to the model with the specified model ID."), synapse.ErrorAuth, "access"},
 		{"expired", refuse(403, "ExpiredTokenException", "The security token included in the request is expired"), synapse.ErrorAuth, "expired"},
 		{"too long", refuse(400, "ValidationException", "Input is too long for requested model."), synapse.ErrorContext, "too long"},
-		{"invalid", refuse(400, "ValidationException", "The provided model identifier is invalid."), synapse.ErrorRequest, "identifier"},
+		{"invalid", refuse(400, "ValidationException", "The provided model identifier is invalid."), synapse.ErrorNotFound, "identifier"},
 		{"not ready", refuse(429, "ModelNotReadyException", "The model is not ready"), synapse.ErrorRateLimit, ""},
 		{"unavailable", refuse(503, "ServiceUnavailableException", "Bedrock is unable to process your request."), synapse.ErrorOverloaded, ""},
 		{"throttled within", stream(string(frame("exception", "throttlingException", []byte(`{"message":"Too many tokens"}`))), false), synapse.ErrorRateLimit, "Too many tokens"},

@@ -274,6 +274,11 @@ func (e *encoder) results(msg *synapse.Message) error {
 			e.media = append(e.media, e.attachment(&r.Media[i]))
 		}
 	}
+	// All results of a reply stand together: some wires count them.
+	if n := len(e.prompt); n > 0 && len(parts) > 0 && e.prompt[n-1].Role == fantasy.MessageRoleTool {
+		e.prompt[n-1].Content = append(e.prompt[n-1].Content, parts...)
+		return nil
+	}
 	e.add(fantasy.MessageRoleTool, parts)
 	return nil
 }

@@ -51,14 +51,14 @@ var table = []Provider{
 	{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY", BaseEnv: "AZURE_OPENAI_ENDPOINT", Wire: WireChat, effort: openaiEffort, mute: true, Env: []Variable{
 		{Name: "AZURE_OPENAI_API_VERSION", About: "a dated version asks the older endpoints, by deployment; without it, the v1 API is asked"},
 	}},
-	{Name: "bedrock", KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Wire: WireAnthropic, Env: []Variable{
+	{Name: "bedrock", KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", BaseEnv: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", Wire: WireAnthropic, Env: []Variable{
 		{Name: "AWS_REGION", About: "where the model runs, for example us-east-1", Needed: true},
 		{Name: "AWS_ACCESS_KEY_ID", About: "with AWS_SECRET_ACCESS_KEY, in place of the bearer token"},
 		{Name: "AWS_SECRET_ACCESS_KEY", About: "its other half"},
 		{Name: "AWS_SESSION_TOKEN", About: "of temporary keys"},
 		{Name: "AWS_PROFILE", About: "a profile of ~/.aws/credentials that holds keys"},
 	}},
-	{Name: "vertex", Wire: WireGemini, Env: []Variable{
+	{Name: "vertex", BaseEnv: "GOOGLE_VERTEX_BASE_URL", Wire: WireGemini, Env: []Variable{
 		{Name: "GOOGLE_CLOUD_PROJECT", About: "the project that pays", Needed: true},
 		{Name: "GOOGLE_CLOUD_LOCATION", About: "a region such as us-east5, or global, which is the default"},
 		{Name: "GOOGLE_APPLICATION_CREDENTIALS", About: "a file of credentials; else the one that `gcloud auth application-default login` writes"},
@@ -81,12 +81,20 @@ var table = []Provider{
 // Providers lists the providers known by name.
 func Providers() []Provider { return slices.Clone(table) }
 
-// lookup finds a row; a name that is in none is an OpenAI-compatible endpoint.
-func lookup(name string) (Provider, bool) {
+// Lookup finds a provider by its name.
+func Lookup(name string) (Provider, bool) {
 	for _, p := range table {
 		if p.Name == name {
 			return p, true
 		}
+	}
+	return Provider{}, false
+}
+
+// rowOf finds a row; a name that is in none is an OpenAI-compatible endpoint.
+func rowOf(name string) (Provider, bool) {
+	if p, ok := Lookup(name); ok {
+		return p, true
 	}
 	return Provider{Name: name, Wire: WireChat, effort: compatEffort}, false
 }

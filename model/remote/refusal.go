@@ -186,6 +186,8 @@ func (e apiError) kind(status int) synapse.ErrorKind {
 		return synapse.ErrorAuth // Google's is a 400
 	}
 	switch {
+	case status == 404, status == 400 && e.noModel(), inStream && e.noModel():
+		return synapse.ErrorNotFound
 	case status == 401 || status == 402 || status == 403:
 		return synapse.ErrorAuth
 	case status == 413:
@@ -223,6 +225,12 @@ func (e apiError) says(parts ...string) bool {
 		}
 	}
 	return false
+}
+
+// noModel reports whether the error says, by a code or in Amazon's words, that
+// there is no such model.
+func (e apiError) noModel() bool {
+	return e.says("model_not_found", "invalid_model", "unknown_model") || strings.Contains(strings.ToLower(e.message), "model identifier is invalid")
 }
 
 // tooLong reports whether the error says that the conversation does not fit.

@@ -101,6 +101,21 @@ const (
 // wires are all of them.
 var wires = []Wire{WireChat, WireResponses, WireAnthropic, WireGemini}
 
+// ParseWire reads the name of a wire, or of the provider that it is known by.
+func ParseWire(s string) (Wire, error) {
+	switch w := Wire(strings.ToLower(s)); w {
+	case "openai", "openai-compat", "openaicompat":
+		return WireChat, nil
+	case "google":
+		return WireGemini, nil
+	default:
+		if slices.Contains(wires, w) {
+			return w, nil
+		}
+	}
+	return "", fmt.Errorf("wire %q: want chat (or openai), responses, anthropic or gemini", s)
+}
+
 // New returns a model that asks the configured provider. It sends nothing yet.
 // The model may be used from several goroutines at once.
 func New(cfg Config) (synapse.Model, error) {
@@ -112,7 +127,7 @@ func New(cfg Config) (synapse.Model, error) {
 }
 
 func newModel(cfg Config) (*model, error) {
-	row, known := lookup(cfg.Provider)
+	row, known := rowOf(cfg.Provider)
 	if cfg.Provider == "" {
 		return nil, fmt.Errorf("model provider: no name given; want one of %s, or any name with a base URL", strings.Join(names(), ", "))
 	}

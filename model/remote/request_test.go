@@ -39,13 +39,7 @@ func okFor(w remote.Wire) answer {
 
 // wireOf is the wire that a configuration comes to for a model.
 func wireOf(cfg remote.Config, model string) remote.Wire {
-	var p remote.Provider
-	for _, row := range remote.Providers() {
-		if row.Name == cfg.Provider {
-			p = row
-		}
-	}
-	switch {
+	switch p, _ := remote.Lookup(cfg.Provider); {
 	case cfg.Wire != "":
 		return cfg.Wire
 	case p.Name == "vertex" && strings.Contains(model, "claude"):

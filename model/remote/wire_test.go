@@ -251,7 +251,7 @@ func TestEveryWireFails(t *testing.T) {
 			{"500", refuse(500, "api_error", "boom"), synapse.ErrorServer, 0, "boom"},
 			{"401", refuse(401, "authentication_error", "invalid x-api-key"), synapse.ErrorAuth, 0, "invalid"},
 			{"403", refuse(403, "permission_error", "not yours"), synapse.ErrorAuth, 0, ""},
-			{"404", refuse(404, "not_found_error", "model: m1"), synapse.ErrorRequest, 0, "model: m1"},
+			{"404", refuse(404, "not_found_error", "model: m1"), synapse.ErrorNotFound, 0, "model: m1"},
 			{"400", refuse(400, "invalid_request_error", "messages: bad"), synapse.ErrorRequest, 0, "messages: bad"},
 			{"413", refuse(413, "request_too_large", "Request exceeds the maximum size"), synapse.ErrorContext, 0, ""},
 			{"too long, Anthropic", refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), synapse.ErrorContext, 0, "210000"},
