@@ -205,7 +205,7 @@ func TestBedrockFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return frame("event", "chunk", payload)
+		return amazonFrame("event", "chunk", payload)
 	}
 	var whole []byte
 	for line := range strings.Lines(wholeAnthropic) {
@@ -235,14 +235,14 @@ func TestBedrockFailures(t *testing.T) {
 		{"invalid", refuse(400, "ValidationException", "The provided model identifier is invalid."), synapse.ErrorNotFound, "identifier"},
 		{"not ready", refuse(429, "ModelNotReadyException", "The model is not ready"), synapse.ErrorRateLimit, ""},
 		{"unavailable", refuse(503, "ServiceUnavailableException", "Bedrock is unable to process your request."), synapse.ErrorOverloaded, ""},
-		{"throttled within", stream(string(frame("exception", "throttlingException", []byte(`{"message":"Too many tokens"}`))), false), synapse.ErrorRateLimit, "Too many tokens"},
-		{"busy within", stream(head[:0]+string(frame("exception", "serviceUnavailableException", []byte(`{"message":"busy"}`))), false), synapse.ErrorOverloaded, "busy"},
-		{"failed within", stream(string(frame("exception", "modelStreamErrorException", []byte(`{"message":"upstream","originalStatusCode":429}`))), false), synapse.ErrorRateLimit, "upstream"},
-		{"invalid within", stream(string(frame("exception", "validationException", []byte(`{"message":"no"}`))), false), synapse.ErrorRequest, "no"},
+		{"throttled within", stream(string(amazonFrame("exception", "throttlingException", []byte(`{"message":"Too many tokens"}`))), false), synapse.ErrorRateLimit, "Too many tokens"},
+		{"busy within", stream(head[:0]+string(amazonFrame("exception", "serviceUnavailableException", []byte(`{"message":"busy"}`))), false), synapse.ErrorOverloaded, "busy"},
+		{"failed within", stream(string(amazonFrame("exception", "modelStreamErrorException", []byte(`{"message":"upstream","originalStatusCode":429}`))), false), synapse.ErrorRateLimit, "upstream"},
+		{"invalid within", stream(string(amazonFrame("exception", "validationException", []byte(`{"message":"no"}`))), false), synapse.ErrorRequest, "no"},
 		{"cut within a frame", stream(head, true), synapse.ErrorStream, ""},
 		{"ended within a frame", stream(head, false), synapse.ErrorStream, ""},
 		{"a broken frame", stream(string(broken), false), synapse.ErrorStream, ""},
-		{"a frame of nonsense", stream(string(frame("event", "chunk", []byte("x"))), false), synapse.ErrorMalformed, ""},
+		{"a frame of nonsense", stream(string(amazonFrame("event", "chunk", []byte("x"))), false), synapse.ErrorMalformed, ""},
 		{"a frame without an end", stream("\x7f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", false), synapse.ErrorMalformed, "MiB"},
 		{"no frame", stream("", false), synapse.ErrorStream, "empty"},
 	}

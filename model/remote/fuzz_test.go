@@ -83,7 +83,7 @@ func FuzzFrames(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"message":"Too many requests","originalStatusCode":429}`), "throttlingException", true)
-	f.Add(frame("event", "chunk", []byte(`{"bytes":"e30="}`)), "", false)
+	f.Add(amazonFrame("event", "chunk", []byte(`{"bytes":"e30="}`)), "", false)
 	f.Add([]byte("\x00\x00\x00\x10\x00\x00\x00\x00"), "", false)
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00"), "", false)
 	f.Fuzz(func(t *testing.T, data []byte, kind string, framed bool) {
@@ -95,19 +95,19 @@ func FuzzFrames(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			body = frame("event", kind, chunk)
+			body = amazonFrame("event", kind, chunk)
 		default:
 			if len(kind) > 200 {
 				return
 			}
-			body = frame("exception", kind, data)
+			body = amazonFrame("exception", kind, data)
 		}
 		checkStream(t, remote.WireAnthropic, body, "application/vnd.amazon.eventstream", 200, false)
 	})
 }
 
-// frame writes one of Amazon's frames.
-func frame(message, kind string, payload []byte) []byte {
+// amazonFrame writes one of Amazon's frames.
+func amazonFrame(message, kind string, payload []byte) []byte {
 	var headers []byte
 	header := func(name, value string) {
 		headers = append(headers, byte(len(name)))
