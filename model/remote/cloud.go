@@ -53,9 +53,10 @@ func (m *model) setUpCloud() error {
 	case "bedrock":
 		keys := m.cloud.AWS
 		switch {
+		case m.key != "": // the address says the region
 		case m.cloud.Region == "":
 			return errors.New("no region; set AWS_REGION, for example to us-east-1")
-		case m.key == "" && (keys.AccessKeyID == "" || keys.SecretAccessKey == ""):
+		case keys.AccessKeyID == "" || keys.SecretAccessKey == "":
 			return errors.New("no credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (single sign-on: `aws configure export-credentials --format env` prints them)")
 		}
 	case "vertex":
