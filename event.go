@@ -45,6 +45,7 @@ const (
 	KindApprovalAnswered EventKind = "approval_answered"
 	KindChildStarted     EventKind = "child_started"
 	KindChildFinished    EventKind = "child_finished"
+	KindSignalled        EventKind = "signalled"
 	KindWarning          EventKind = "warning"
 	KindRetry            EventKind = "retry"
 	KindConclusion       EventKind = "conclusion"
@@ -60,7 +61,7 @@ func (k EventKind) Stored() bool {
 func (k EventKind) Known() bool {
 	switch k {
 	case KindRunStarted, KindModelRequested, KindText, KindReasoning, KindModelReplied, KindToolStarted, KindToolOutput, KindToolFinished,
-		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindWarning, KindRetry, KindConclusion, KindRunFinished:
+		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindSignalled, KindWarning, KindRetry, KindConclusion, KindRunFinished:
 		return true
 	}
 	return false
@@ -81,6 +82,12 @@ type RunStarted struct {
 	Background  bool      `json:"background,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
 	Limits      Limits    `json:"limits"` // in force, after the parent's are applied
+	// Of a main run: the directory worked in, absolute; the conversation that the
+	// request belongs to; and the trace whose main run has what was said before,
+	// which is not in Input.
+	Workspace string `json:"workspace,omitempty"`
+	Session   string `json:"session,omitempty"`
+	After     string `json:"after,omitempty"`
 }
 
 // ModelRequested says that a request goes out.
@@ -172,6 +179,29 @@ type ChildFinished struct {
 	Outcome
 }
 
+// SignalKind says what somebody wants of a run that goes on.
+type SignalKind string
+
+// The signals.
+const (
+	SignalSend     SignalKind = "send"     // the text joins the conversation at the next turn
+	SignalPause    SignalKind = "pause"    // no turn begins until it is told to continue
+	SignalContinue SignalKind = "continue" // or until something is sent
+	SignalStop     SignalKind = "stop"     // the run is cancelled
+)
+
+// A Signal tells a run something from outside: a user who steers it.
+type Signal struct {
+	ID   string     `json:"id,omitempty"` // of the sender's; two of the same are one
+	Kind SignalKind `json:"kind"`
+	Text string     `json:"text,omitempty"`
+}
+
+// Signalled says that a signal has reached the run.
+type Signalled struct {
+	Signal
+}
+
 // Warning is something the user should know that ends nothing.
 type Warning struct {
 	Code    string `json:"code"`
@@ -259,6 +289,7 @@ func (*ApprovalAsked) Kind() EventKind    { return KindApprovalAsked }
 func (*ApprovalAnswered) Kind() EventKind { return KindApprovalAnswered }
 func (*ChildStarted) Kind() EventKind     { return KindChildStarted }
 func (*ChildFinished) Kind() EventKind    { return KindChildFinished }
+func (*Signalled) Kind() EventKind        { return KindSignalled }
 func (*Warning) Kind() EventKind          { return KindWarning }
 func (*Retry) Kind() EventKind            { return KindRetry }
 func (*Conclusion) Kind() EventKind       { return KindConclusion }
@@ -292,6 +323,8 @@ func NewBody(kind EventKind) Body {
 		return new(ChildStarted)
 	case KindChildFinished:
 		return new(ChildFinished)
+	case KindSignalled:
+		return new(Signalled)
 	case KindWarning:
 		return new(Warning)
 	case KindRetry:

@@ -15,18 +15,35 @@ func Fold(events iter.Seq2[*synapse.Event, error], run string) (*State, error) {
 	return fold(events, run, nil, false)
 }
 
+// FoldAfter is [Fold] for a main run that goes on with a conversation, as its
+// run_started says in After.
+func FoldAfter(before *State, events iter.Seq2[*synapse.Event, error], run string) (*State, error) {
+	return fold(events, run, before, false)
+}
+
+// follow gives a new run the conversation that it goes on with, and the
+// sub-agents that were started in it.
+func (st *State) follow(before *State) {
+	if before == nil {
+		return
+	}
+	st.Messages = before.Messages[:len(before.Messages):len(before.Messages)]
+	if st.Children == nil {
+		st.Children = map[string]*Child{}
+	}
+	for id, c := range before.Children {
+		child := *c
+		child.own, child.future = false, nil
+		st.Children[id] = &child
+	}
+}
+
 // fold makes the state of a run. Before is what precedes its first event, nil for
 // nothing. With open, a start that has not ended keeps its progress; otherwise it
 // is closed, so that the run can be continued with another prompt.
 func fold(events iter.Seq2[*synapse.Event, error], run string, before *State, open bool) (*State, error) {
 	f := folder{st: &State{Children: map[string]*Child{}}}
-	if before != nil {
-		f.st.Messages = before.Messages[:len(before.Messages):len(before.Messages)]
-		for id, c := range before.Children {
-			child := *c
-			f.st.Children[id] = &child
-		}
-	}
+	f.st.follow(before)
 	for e, err := range events {
 		if err != nil {
 			return nil, fmt.Errorf("read the events of run %s: %w", run, err)
@@ -68,6 +85,7 @@ func (f *folder) add(e *synapse.Event) {
 	case *synapse.ModelRequested:
 		f.flush()
 		st.Messages = append(st.Messages, b.Added...)
+		f.at.Sent = nil
 		f.at.Turn, f.at.Requested, f.at.Final, f.at.Limit, f.at.Cause, f.at.Fixes = b.Turn, true, b.Final, b.Limit, b.Cause, b.Fixes
 		for _, c := range st.Children {
 			c.Told = c.Told || c.Done // in a result, or in what was added
@@ -96,6 +114,8 @@ func (f *folder) add(e *synapse.Event) {
 		if f.at.Answers != nil {
 			f.at.Answers[b.ID] = b.Answer
 		}
+	case *synapse.Signalled:
+		f.signalled(&b.Signal)
 	case *synapse.ChildStarted:
 		st.Children[b.Task] = &Child{
 			Task: b.Task, Agent: b.Agent, Description: b.Description, CallID: b.CallID, Background: b.Background, Key: b.Key, own: true,
@@ -108,6 +128,19 @@ func (f *folder) add(e *synapse.Event) {
 	case *synapse.RunFinished:
 		f.flush()
 		st.Ended, st.Outcome = true, b.Outcome
+	}
+}
+
+// signalled takes what the user has told the run, as the loop did.
+func (f *folder) signalled(sig *synapse.Signal) {
+	switch sig.Kind {
+	case synapse.SignalPause:
+		f.at.Paused = true
+	case synapse.SignalContinue:
+		f.at.Paused = false
+	case synapse.SignalSend:
+		f.at.Paused = false
+		f.at.Sent = append(f.at.Sent, synapse.UserText(sig.Text))
 	}
 }
 

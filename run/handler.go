@@ -255,7 +255,7 @@ func (r *localRun) history(ctx context.Context, run string, seq int64) (*State, 
 	if r.t.l.History == nil {
 		return nil, errors.New("no journal is kept")
 	}
-	if r.t.l.runs(run) {
+	if live := r.t.l.runOf(run); live != nil && live.who.ParentRun != "" {
 		return nil, errRunning
 	}
 	if !r.t.events.wait(seq) {

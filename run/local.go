@@ -53,7 +53,7 @@ type Local struct {
 
 	mu        sync.Mutex
 	throttles map[string]*throttle // by provider
-	running   map[string]bool      // the sub-agents, by task id
+	running   map[string]*localRun // by run id; nil for one that is about to start
 }
 
 // Input is one user request.
@@ -65,6 +65,14 @@ type Input struct {
 	Trace string
 	// Limits narrow those of the entry's spec.
 	Limits synapse.Limits
+	// Before is the conversation before the prompt, as the state of the main run
+	// of the trace After; both or neither. The prompt then goes on with it, and what
+	// its sub-agents are is known.
+	Before *State
+	After  string
+	// Session is the conversation's name, and Workspace the directory worked in:
+	// the main run's first event has them.
+	Session, Workspace string
 	// From resumes a trace that was cut off; see [Restore]. Everything else in
 	// the input is then left out: the request is the one that is in the trace.
 	From *Checkpoint
@@ -220,46 +228,72 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 
 // main runs the entry, then waits for everything it has started.
 func (t *localTrace) main(ctx context.Context, in Input) {
-	start := Start{Run: t.id, Trace: t.id, Spec: t.p.Entry()}
+	start := Start{Run: t.id, Trace: t.id, Spec: t.p.Entry(), Session: in.Session, Workspace: in.Workspace}
 	if in.From != nil {
 		start.State = in.From.State
 		start.Spec, start.Description = t.p.narrowed(start.State.Spec, start.Spec), start.State.Description
 	} else {
 		start.Limits = start.Spec.Limits.Min(in.Limits)
-		start.Input = append(append(append([]synapse.Message(nil), in.Messages...), start.Spec.Preload...), synapse.UserText(in.Prompt))
+		start.Before, start.After = in.Before, in.After
+		start.Input = append(start.Input, in.Messages...)
+		if in.Before == nil || in.Before.Spec.Digest != start.Spec.Digest {
+			start.Input = append(start.Input, start.Spec.Preload...)
+		}
+		start.Input = append(start.Input, synapse.UserText(in.Prompt))
 	}
 	acct := &account{mu: &t.mu, agent: start.Spec.Agent}
-	t.newRun(ctx, &synapse.Event{Run: t.id, Agent: start.Spec.Agent}, acct, &start, time.Time{}).loop(start)
+	r := t.newRun(ctx, &synapse.Event{Run: t.id, Agent: start.Spec.Agent}, acct, &start, time.Time{})
+	t.l.enter(t.id)
+	t.l.entered(t.id, r)
+	defer t.l.leave(t.id)
+	r.loop(start)
 	t.runs.Wait()
 }
 
-// enter notes that a sub-agent runs; false when it does already. One child is
-// one conversation, whoever continues it.
-func (l *Local) enter(task string) bool {
+// Signal tells a run that goes on something, and reports whether there is one of
+// that id.
+func (l *Local) Signal(run string, sig synapse.Signal) bool {
+	r := l.runOf(run)
+	if r == nil {
+		return false
+	}
+	return r.signal(sig)
+}
+
+// enter notes that a run begins; false when it runs already. One child is one
+// conversation, whoever continues it.
+func (l *Local) enter(run string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running[task] {
+	if _, ok := l.running[run]; ok {
 		return false
 	}
 	if l.running == nil {
-		l.running = map[string]bool{}
+		l.running = map[string]*localRun{}
 	}
-	l.running[task] = true
+	l.running[run] = nil
 	return true
 }
 
-// leave notes that a sub-agent has ended.
-func (l *Local) leave(task string) {
+// entered says where a run can be told something.
+func (l *Local) entered(run string, r *localRun) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.running, task)
+	l.running[run] = r
 }
 
-// runs reports whether a sub-agent runs.
-func (l *Local) runs(task string) bool {
+// leave notes that a run has ended.
+func (l *Local) leave(run string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.running[task]
+	delete(l.running, run)
+}
+
+// runOf returns a run that goes on, nil if there is none.
+func (l *Local) runOf(run string) *localRun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running[run]
 }
 
 func (l *Local) now() time.Time {

@@ -30,8 +30,9 @@ type localRun struct {
 	named    synapse.ModelRef
 	name     string // of that one, whole
 
-	mu   sync.Mutex
-	open []*future // the calls that have not ended
+	mu      sync.Mutex
+	open    []*future        // the calls that have not ended
+	signals []synapse.Signal // that the loop has not taken
 }
 
 // newRun makes the runtime of a run, below one whose deadline is outer, zero for
@@ -113,6 +114,63 @@ func (r *localRun) wait() {
 	r.t.events.rouse()
 	<-r.wake
 }
+
+// rouse wakes the loop.
+func (r *localRun) rouse() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Signal is what somebody tells the run next.
+func (r *localRun) Signal() Future { return (*mailbox)(r) }
+
+// signal takes a signal for the run; false when it is over.
+func (r *localRun) signal(sig synapse.Signal) bool {
+	if r.ctx.Err() != nil {
+		return false
+	}
+	if sig.Kind == synapse.SignalStop {
+		r.tell(&synapse.Signalled{Signal: sig})
+		r.cancel(ErrCancelled)
+		return true
+	}
+	r.mu.Lock()
+	r.signals = append(r.signals, sig)
+	r.mu.Unlock()
+	r.rouse()
+	return true
+}
+
+// A mailbox is a run as the future of its next signal.
+type mailbox localRun
+
+// Ready reports whether there is a signal.
+func (m *mailbox) Ready() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.signals) > 0
+}
+
+// Get waits for a signal, or for the run's end, which is its error.
+func (m *mailbox) Get(out any) error {
+	r := (*localRun)(m)
+	for !m.Ready() {
+		if r.ctx.Err() != nil {
+			return endOf(r.ctx)
+		}
+		r.wait()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*out.(*synapse.Signal) = m.signals[0]
+	m.signals = m.signals[1:]
+	return nil
+}
+
+// Cancel does nothing: a signal is somebody else's.
+func (*mailbox) Cancel() {}
 
 // Call has a worker run a handler. A call ends with its run; one that the loop
 // may stop apart has a context of its own.
@@ -262,6 +320,7 @@ func (r *localRun) Spawn(key string, in ChildInput) Future {
 	}
 	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
 	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent), &start, r.deadline)
+	r.t.l.entered(in.Task, child)
 	f.cancel = child.cancel
 	go func() {
 		growStack()
@@ -302,6 +361,7 @@ func foreign(err error) error {
 // that hangs must not withhold the results of the others. Children are not given
 // up: they do the same with their own calls, and then end.
 func (r *localRun) giveUpLater() {
+	r.rouse() // a run that is paused
 	time.AfterFunc(r.t.l.grace(), func() {
 		r.mu.Lock()
 		hung := slices.Clone(r.open)
@@ -342,10 +402,7 @@ func (f *future) complete(v any, err error) {
 		r.open = slices.Delete(r.open, i, i+1)
 	}
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.rouse()
 	r.t.runs.Done()
 }
 

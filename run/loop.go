@@ -38,6 +38,7 @@ type loop struct {
 	requested bool                // this turn's request went out before the run was cut off
 	past      *Progress           // how far the last reply's calls had come when the run was cut off
 	cut       bool                // the last turn has been announced
+	paused    bool                // the user wants no further turn
 	base      int                 // where this start's own messages begin
 	reply     *synapse.Reply      // the last one
 	got       *synapse.ToolResult // where the value of a future goes
@@ -58,6 +59,7 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 	l := &loop{rt: rt, p: p, in: in, st: in.State}
 	if l.st == nil {
 		l.st = &State{Spec: in.Spec, Depth: in.Depth, Description: in.Description}
+		l.st.follow(in.Before)
 	}
 	if l.st.Children == nil {
 		l.st.Children = map[string]*Child{}
@@ -74,6 +76,7 @@ func Loop(rt Runtime, p *Program, in Start) synapse.Outcome {
 	rt.Emit(&synapse.RunStarted{
 		Spec: in.Spec, Depth: in.Depth, Input: in.Input, Description: in.Description,
 		Background: in.Background, Resumed: in.State != nil, Limits: in.Limits,
+		Workspace: in.Workspace, Session: in.Session, After: in.After,
 	})
 	if !resuming {
 		l.st.Starts++
@@ -134,6 +137,9 @@ func (l *loop) turns() synapse.Outcome {
 
 // request takes one turn to its reply.
 func (l *loop) request() error {
+	if err := l.heed(); err != nil {
+		return err
+	}
 	l.turn++
 	key := l.place() + "/model"
 	l.at = strings.TrimSuffix(key, "/model")
@@ -201,7 +207,7 @@ func (l *loop) react() *synapse.Outcome {
 		}
 		return nil
 	}
-	if l.waitForOne() {
+	if l.waitForOne() || l.spokenTo() {
 		return nil
 	}
 	if l.ps.output != nil {

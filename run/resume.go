@@ -144,6 +144,7 @@ func (l *loop) goOn() {
 	l.turn, l.cut, l.fixes, l.base = p.Turn, p.Final, p.Fixes, p.Base
 	l.usage, l.total, l.toolCalls, l.model = p.Usage, p.Total, p.Calls, p.Model
 	l.spent, l.cause = p.Limit, p.Cause
+	l.added, l.paused = p.Sent, p.Paused
 	l.at = l.place()
 	switch {
 	case p.Reply != nil:

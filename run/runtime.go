@@ -33,6 +33,10 @@ type Runtime interface {
 	// Await blocks until one of the futures is ready and returns the index of
 	// the first that is.
 	Await(futures ...Future) int
+	// Signal is the next thing that somebody outside tells the run, a
+	// synapse.Signal. Its Get fails when the run is ending. A stop does not come
+	// this way: it ends the run.
+	Signal() Future
 	// Emit records what happened. Events are durable in the order in which
 	// they were emitted.
 	Emit(body synapse.Body)
@@ -171,6 +175,10 @@ type Progress struct {
 	Calls   int           // tool calls of this run
 	// Spent is what this run and everything below it have used of its limits.
 	Spent Spent
+	// Sent are the messages that the user has sent since the last request, and
+	// Paused says that he wants no further one.
+	Sent   []synapse.Message
+	Paused bool
 }
 
 // Spent is what a run and everything below it have used of its limits.
@@ -210,6 +218,12 @@ type Start struct {
 	Background  bool
 	Input       []synapse.Message
 	State       *State // nil for a new run
-	Limits      synapse.Limits
-	Deadline    time.Time // zero: none
+	// Before is the conversation that a new main run goes on with, nil for none;
+	// After names the trace it is from.
+	Before    *State
+	After     string
+	Session   string
+	Workspace string
+	Limits    synapse.Limits
+	Deadline  time.Time // zero: none
 }

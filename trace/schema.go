@@ -94,18 +94,14 @@ func stateOf(ctx context.Context, db querier) (fileState, error) {
 	var s fileState
 	var id, objects int
 	var mode string
-	for _, q := range []struct {
-		query string
-		into  any
-	}{
-		{"PRAGMA user_version", &s.version},
-		{"PRAGMA application_id", &id},
-		{"PRAGMA journal_mode", &mode},
-		{"SELECT count(*) FROM sqlite_schema", &objects}, // parses the schema: damage in it shows here
-	} {
-		if err := db.QueryRowContext(ctx, q.query).Scan(q.into); err != nil {
-			return s, err
-		}
+	// One statement sees one state of the file: another process may be making its
+	// tables just now. To count them parses the schema: damage in it shows here.
+	if err := db.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version),
+		(SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)`).Scan(&s.version, &id, &objects); err != nil {
+		return s, err
+	}
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return s, err
 	}
 	s.wal = mode == "wal"
 	switch {
