@@ -133,11 +133,27 @@ func (b *backend) Models(ctx context.Context) (tui.ModelPage, error) {
 	if err := b.host.Refresh(ctx); err != nil {
 		return page, err
 	}
+	src, err := b.sources()
+	if err != nil {
+		return page, err
+	}
+	set, _, err := settings.Load(src)
+	if err != nil {
+		return page, err
+	}
+	// An override is set somewhere: that is what the user wants to know.
+	where := func(e *compile.Explained, key string) {
+		if rows := set.Lookup(key); e.Origin == compile.OriginOverride && len(rows) > 0 {
+			e.Origin = rows[0].Origin.String()
+		}
+	}
 	row := func(name, about, model, effort string) error {
 		e, err := explain(b.host, name)
 		if err != nil {
 			return err
 		}
+		where(&e.Model, model)
+		where(&e.Effort, effort)
 		page.Rows = append(page.Rows, tui.ModelRow{
 			Name: e.Name, About: about, Model: e.Model.Value, ModelFrom: e.Model.Origin, Effort: e.Effort.Value, EffortFrom: e.Effort.Origin,
 			ModelKey: model, EffortKey: effort,
@@ -149,15 +165,15 @@ func (b *backend) Models(ctx context.Context) (tui.ModelPage, error) {
 	}
 	values := map[string]settings.Row{}
 	choices := map[string]string{}
-	for _, r := range b.host.Config() {
+	for _, r := range set.Show() {
 		values[r.Key] = r
-		switch r.Key {
-		case "model_aliases":
-			if m, ok := r.Value.(map[string]any); ok {
-				for alias, to := range m {
-					choices[alias] = fmt.Sprint("alias of ", to)
-				}
-			}
+	}
+	for alias, to := range set.ModelAliases {
+		choices[alias] = "alias of " + to.V
+	}
+	for provider, p := range set.Providers {
+		for _, name := range p.V.Models {
+			choices[synapse.ModelRef{Provider: provider, Name: name}.String()] = p.Origin.String()
 		}
 	}
 	model, effort := values["subagent_default_model"], values["subagent_default_reasoning_effort"]
@@ -188,10 +204,6 @@ func (b *backend) Models(ctx context.Context) (tui.ModelPage, error) {
 		if e != synapse.EffortInherit {
 			page.Efforts = append(page.Efforts, string(e))
 		}
-	}
-	src, err := b.sources()
-	if err != nil {
-		return page, err
 	}
 	if path := src.UserFile(); path != "" {
 		page.Layers = append(page.Layers, tui.Layer{Name: string(settings.LayerUser), Path: path})
@@ -251,6 +263,10 @@ func (b *backend) Preview(ctx context.Context, d tui.Draft) (tui.Preview, error)
 	e, err := h.Explain(def.Name)
 	if err != nil {
 		return tui.Preview{}, err
+	}
+	e.Layer = agents.LayerProject
+	if d.User {
+		e.Layer = agents.LayerUser
 	}
 	return tui.Preview{Path: path, Text: string(text), Explain: explanation(e)}, nil
 }

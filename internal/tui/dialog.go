@@ -54,19 +54,12 @@ func (m *Model) ask(open asked) tea.Cmd {
 		}
 	}
 	q := open[0]
-	tool := oneLine(q.Tool)
-	about := tool
-	if q.Subject != "" {
-		about += " " + oneLine(q.Subject)
-	} else {
-		about = "this call"
-	}
 	d := &dialog{q: q, others: len(open) - 1, answers: []choice{
 		{key: "y", text: "Yes, once", allow: true},
-		{key: "s", text: "Yes, and for " + about + " until the end of this session", allow: true, scope: scopeSession},
+		{key: "s", text: "Yes, and the same again until this session ends", allow: true, scope: scopeSession},
 	}}
 	if m.opt.Questions.grants != nil {
-		d.answers = append(d.answers, choice{key: "p", text: "Yes, and for " + about + " always in this project", allow: true, scope: scopeProject})
+		d.answers = append(d.answers, choice{key: "p", text: "Yes, and the same again always in this project", allow: true, scope: scopeProject})
 	}
 	d.answers = append(d.answers, choice{key: "n", text: "No"}, choice{key: "r", text: "No, and tell " + oneLine(q.Agent) + " why", why: true})
 	m.dialog = d

@@ -36,7 +36,6 @@ type item struct {
 	output tail // what a running tool prints
 	took   time.Duration
 	denied string
-	asking bool
 	child  *run // that the call has started
 	opened bool // by the user; the other way round from what is usual
 	turn   int
@@ -139,8 +138,6 @@ const (
 func (it *item) drawCall(l look) []string {
 	sign, st := "◌", l.th.accent
 	switch {
-	case it.asking:
-		sign, st = "?", l.th.warn
 	case it.result == nil:
 	case it.denied != "":
 		sign, st = "⊘", l.th.warn
@@ -153,7 +150,9 @@ func (it *item) drawCall(l look) []string {
 	title := it.intent
 	tool := oneLine(it.call.Name)
 	if it.child != nil {
-		sign, st = it.child.sign(0, l.th)
+		if sign, st = it.child.sign(0, l.th); l.child == runRunning { // nothing moves up here
+			sign = "◌"
+		}
 		title, tool, about = it.child.agent, "", it.child.what
 	} else if title == "" {
 		title, tool = tool, ""
@@ -173,9 +172,6 @@ func (it *item) drawCall(l look) []string {
 		right = l.th.faint.paint(display.Seconds(it.took))
 	}
 	out := []string{sides(line, right, l.width)}
-	if it.asking {
-		return append(out, "  "+l.th.warn.paint("waits for your answer"))
-	}
 	if l.open {
 		out = append(out, indented(it.arguments(l), l.width)...)
 	}

@@ -122,7 +122,7 @@ func (m *Model) drawConversation(w, h int) ([]string, *tea.Cursor) {
 			rows = max(3, h/2)
 		}
 		rows = min(rows, max(1, h-len(below)-4))
-		panel = m.tree.draw(all, w-2, rows, m.frame, m.now, m.focus == focusTree, m.th)
+		panel = m.tree.draw(all, w-2, rows, m.frame, m.now, m.focus == focusTree, false, m.th)
 	}
 	room := max(1, h-len(below)-len(panel))
 	lines := m.ledger.conv.view(m.look(left-2), room)
@@ -130,7 +130,7 @@ func (m *Model) drawConversation(w, h int) ([]string, *tea.Cursor) {
 		lines[len(lines)-1] = m.th.faint.paint(cut(" ↓ more below: End", left))
 	}
 	if beside {
-		side := m.tree.draw(all, w-left-3, room, m.frame, m.now, m.focus == focusTree, m.th)
+		side := m.tree.draw(all, w-left-3, room, m.frame, m.now, m.focus == focusTree, true, m.th)
 		for i := range lines {
 			text := ""
 			if i < len(side) {
@@ -232,7 +232,7 @@ func (m *Model) statusLine(w int) string {
 	} else if n > 0 && len(m.pages) > 0 {
 		right = append(right, display.Count(int64(n), "sub-agent"))
 	}
-	if n := m.ledger.runsContext(); n > 0 {
+	if n := m.ledger.context; n > 0 {
 		text := "context " + short(n)
 		if m.status.Window > 0 {
 			text += fmt.Sprintf(" (%d%%)", n*100/m.status.Window)
@@ -253,13 +253,4 @@ func costOf(u synapse.Usage) string {
 		return c
 	}
 	return "cost unknown"
-}
-
-// runsContext is how many tokens the main agent's conversation took the last time
-// it was sent.
-func (l *ledger) runsContext() int64 {
-	if l.main == nil {
-		return 0
-	}
-	return l.main.context
 }

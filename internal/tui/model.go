@@ -360,7 +360,7 @@ func (m *Model) send(text string) tea.Cmd {
 	conv := m.ledger.conv
 	conv.add(&item{kind: itemUser, text: foreign(text)})
 	conv.free, conv.cursor = false, -1
-	m.tree = tree{}
+	m.tree, m.ledger.main = tree{}, nil
 	session, pump := m.opt.Session, m.pump
 	return func() tea.Msg {
 		m.requests.Add(1)

@@ -45,7 +45,6 @@ type run struct {
 	asking     int
 	turns      int
 	usage      synapse.Usage // its own
-	context    int64         // tokens of its last request and the reply
 	calls      map[string]*item
 	order      []string // of calls that go on
 	children   []*run
@@ -183,6 +182,8 @@ type ledger struct {
 	main  *run // of the request that goes on, or of the last one
 	conv  *transcript
 	usage synapse.Usage // of everything since the program began
+	// context is the tokens of the main agent\'s last request and the reply to it.
+	context int64
 }
 
 func newLedger() *ledger { return &ledger{runs: map[string]*run{}, conv: newTranscript()} }
@@ -238,7 +239,7 @@ func (l *ledger) apply(e *synapse.Event) {
 		r.replyFrom = len(r.script.items)
 	case *synapse.ToolStarted:
 		it := r.call(&b.Call)
-		it.intent, it.asking = oneLine(b.Intent), false
+		it.intent = oneLine(b.Intent)
 		r.order = append(r.order, b.Call.ID)
 		it.changed()
 	case *synapse.ToolOutput:
@@ -336,7 +337,9 @@ func (l *ledger) replied(r *run, b *synapse.ModelReplied) {
 	}
 	r.usage = r.usage.Add(b.Usage)
 	l.usage = l.usage.Add(b.Usage)
-	r.context = b.Usage.Tokens()
+	if r.parent == nil {
+		l.context = b.Usage.Tokens()
+	}
 	if b.Model != "" {
 		r.model = oneLine(b.Model)
 	}
@@ -348,7 +351,7 @@ func (l *ledger) finished(r *run, b *synapse.ToolFinished) {
 		it = r.call(&synapse.ToolCall{ID: b.Result.CallID, Name: b.Result.Name})
 	}
 	result := b.Result
-	it.result, it.took, it.denied, it.asking = &result, time.Duration(b.Elapsed), oneLine(b.Denied), false
+	it.result, it.took, it.denied = &result, time.Duration(b.Elapsed), oneLine(b.Denied)
 	it.changed()
 	r.order = slices.DeleteFunc(r.order, func(id string) bool { return id == b.Result.CallID })
 }

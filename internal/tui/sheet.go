@@ -206,11 +206,10 @@ func (m *Model) openHelp() tea.Cmd {
 
 // openContext shows what the conversation takes.
 func (m *Model) openContext() tea.Cmd {
-	r := m.root()
 	u := m.ledger.usage
-	used := Row{Cells: []string{"last request and reply", short(r.context) + " tokens"}}
+	used := Row{Cells: []string{"last request and reply", short(m.ledger.context) + " tokens"}}
 	if w := m.status.Window; w > 0 {
-		used.Cells[1] += fmt.Sprintf(" of %s, %d%%", short(w), r.context*100/w)
+		used.Cells[1] += fmt.Sprintf(" of %s, %d%%", short(w), m.ledger.context*100/w)
 	}
 	kinds := map[itemKind]int{}
 	for _, it := range m.ledger.conv.items {

@@ -39,8 +39,10 @@ func branches(root *run) []branch {
 }
 
 // draw draws the panel in at most rows lines. Where there are too many runs and
-// the user does not look through them, those that go on come first.
-func (t *tree) draw(all []branch, columns, rows, frame int, now time.Time, focused bool, th *theme) []string {
+// the user does not look through them, those that go on come first. Once all have
+// ended a line says how, unless the panel has a place of its own beside the
+// conversation.
+func (t *tree) draw(all []branch, columns, rows, frame int, now time.Time, focused, beside bool, th *theme) []string {
 	if len(all) == 0 || rows < 1 {
 		return nil
 	}
@@ -50,7 +52,7 @@ func (t *tree) draw(all []branch, columns, rows, frame int, now time.Time, focus
 			going++
 		}
 	}
-	if !focused && going == 0 || rows == 1 && !focused {
+	if !focused && (going == 0 && (!beside || len(all) > rows) || rows == 1) {
 		return []string{cut(treeSummary(all, th), columns)}
 	}
 	if focused || len(all) <= rows {
