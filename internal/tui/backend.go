@@ -164,7 +164,8 @@ type Controls struct {
 	Background func(ctx context.Context, run string) error
 }
 
-// A Sheet is something to read: titled sections of rows.
+// A Sheet is something to read: titled sections of rows. Whoever opens it may
+// give it another title.
 type Sheet struct {
 	Title    string
 	Sections []Section

@@ -162,7 +162,7 @@ func (l *language) colour(line, shut string, inside style, th *theme) ([]span, s
 			take(i+end, th.str)
 		case c >= '0' && c <= '9':
 			end := 1
-			for end < len(rest) && (rest[end] == '.' || rest[end] == '_' || isWord(rune(rest[end]))) {
+			for end < len(rest) && (rest[end] == '.' || rest[end] < utf8.RuneSelf && isWord(rune(rest[end])) || rest[end] >= '0' && rest[end] <= '9') {
 				end++
 			}
 			take(i+end, th.number)

@@ -72,7 +72,7 @@ func (it *item) draw(l look) []string {
 		it.lines = marked(l.th.user.paint("❯ "), "  ", wrapText(it.text, l.th.user, l.width-2))
 	case itemText:
 		if it.live != nil {
-			it.lines = marked("● ", "  ", it.live.lines(l.width-2, l.th))
+			it.lines = it.live.lines("● ", "  ", l.width-2, l.th)
 		} else {
 			it.lines = marked("● ", "  ", markdown(it.text, l.width-2, l.th))
 		}

@@ -19,8 +19,12 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
 })
 
-// maxNesting bounds how deep lists and quotes are indented.
-const maxNesting = 8
+// Lists and quotes are indented as long as this many columns are left, and no
+// deeper than maxNesting.
+const (
+	minText    = 12
+	maxNesting = 8
+)
 
 // markdown draws a Markdown text. The text must be foreign already.
 func markdown(src string, width int, th *theme) []string {
@@ -77,7 +81,7 @@ func (d *drawer) block(n ast.Node, width, depth int) []string {
 		}
 		return wrapText(strings.TrimRight(raw, "\n"), d.th.faint, width)
 	case *ast.Blockquote:
-		if depth >= maxNesting {
+		if depth >= maxNesting || width-2 < minText {
 			return d.blocks(n, width, depth)
 		}
 		lines := d.blocks(n, width-2, depth+1)
@@ -117,10 +121,10 @@ func (d *drawer) list(n *ast.List, width, depth int) []string {
 		if mark == "• " {
 			indent = 2
 		}
-		if depth >= maxNesting {
-			indent = 0
+		if depth >= maxNesting || width-indent < minText {
+			mark, indent = "", 0
 		}
-		lines := d.blocks(item, max(width-indent, 8), depth+1)
+		lines := d.blocks(item, width-indent, depth+1)
 		if len(lines) == 0 {
 			lines = []string{""}
 		}

@@ -128,7 +128,7 @@ func (m *Model) ticking() tea.Cmd {
 // Init starts what runs for as long as the screen does.
 func (m *Model) Init() tea.Cmd {
 	return tea.Batch(
-		tea.RequestBackgroundColor, m.pump.wait(), m.opt.Questions.wait(), m.ticking(),
+		tea.RequestBackgroundColor, m.pump.wait(m.ctx), m.opt.Questions.wait(m.ctx), m.ticking(),
 		m.loadStatus(), m.loadAgents(), m.loadFiles(), m.loadHistory(),
 	)
 }
@@ -197,7 +197,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case batch:
 		return m, m.take(msg)
 	case asked:
-		return m, tea.Batch(m.ask(msg), m.opt.Questions.wait())
+		return m, tea.Batch(m.ask(msg), m.opt.Questions.wait(m.ctx))
 	case armed:
 		m.dialog.arm(int(msg))
 	case statusMsg:
@@ -269,7 +269,7 @@ func (m *Model) take(b batch) tea.Cmd {
 			m.now = e.Time
 		}
 	}
-	cmds := []tea.Cmd{m.pump.wait()}
+	cmds := []tea.Cmd{m.pump.wait(m.ctx)}
 	if b.ended {
 		cmds = append(cmds, m.ended(b.err))
 	}
@@ -287,9 +287,6 @@ func (m *Model) ended(err error) tea.Cmd {
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		m.notice("✗", (*theme).badStyle, foreign(err.Error()))
-	}
-	if m.ctx.Err() != nil {
-		return tea.Quit
 	}
 	if len(m.queue) == 0 {
 		return m.loadStatus()

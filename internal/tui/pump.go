@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -100,10 +101,14 @@ func (p *pump) merge(e *synapse.Event) bool {
 	return true
 }
 
-// wait is a command that brings the next batch.
-func (p *pump) wait() tea.Cmd {
+// wait is a command that brings the next batch, or nothing when the context ends.
+func (p *pump) wait(ctx context.Context) tea.Cmd {
 	return func() tea.Msg {
-		<-p.ready
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+			return nil
+		}
 		p.mu.Lock()
 		rest := frame - time.Since(p.last)
 		p.mu.Unlock()

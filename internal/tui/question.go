@@ -134,13 +134,18 @@ func (k *Questions) close() {
 // asked is the message that brings the questions that are open.
 type asked []*question
 
-// wait is a command that brings the open questions when they have changed.
-func (k *Questions) wait() tea.Cmd {
+// wait is a command that brings the open questions when they have changed, or
+// nothing when the context ends.
+func (k *Questions) wait(ctx context.Context) tea.Cmd {
 	if k == nil {
 		return nil
 	}
 	return func() tea.Msg {
-		<-k.ready
+		select {
+		case <-k.ready:
+		case <-ctx.Done():
+			return nil
+		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return asked(slices.Clone(k.open))

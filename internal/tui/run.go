@@ -375,6 +375,11 @@ func (l *ledger) ended(r *run, e *synapse.Event, b *synapse.RunFinished) {
 		}
 	}
 	r.order = nil
+	for _, c := range r.children { // a child does not outlive its parent, though it may never have begun
+		if !c.ended() {
+			c.status, c.outcome.Cause, c.end = synapse.StatusCancelled, "", e.Time
+		}
+	}
 	switch b.Status {
 	case synapse.StatusCompleted:
 	case synapse.StatusFailed:

@@ -40,7 +40,7 @@ func (m *Model) openSheet(title string, load func(context.Context) (Sheet, error
 
 func (p *sheetPage) receive(_ *Model, msg tea.Msg) tea.Cmd {
 	if s, ok := msg.(sheetMsg); ok && s.page == p {
-		p.sheet, p.loaded, p.lines = s.sheet, true, nil
+		p.sheet.Sections, p.loaded, p.lines = s.sheet.Sections, true, nil
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import "strings"
 
 // maxTail bounds how much of a growing text is drawn anew with each piece that
 // joins it, in bytes.
-const maxTail = 8 << 10
+const maxTail = 4 << 10
 
 // A stream draws a Markdown text while it grows. What can't change any more is
 // drawn once: the blocks before the last blank line at which a new block begins.
@@ -79,8 +79,9 @@ func startsBlock(line string) bool {
 	return true
 }
 
-// lines returns the text as it is so far.
-func (s *stream) lines(width int, th *theme) []string {
+// lines returns the text as it is so far, each line after the indent and the first
+// one after the sign, which is as wide. What was returned before is overwritten.
+func (s *stream) lines(sign, indent string, width int, th *theme) []string {
 	if s.width != width || s.th != th {
 		*s = stream{text: s.text, width: width, th: th}
 	}
@@ -95,7 +96,15 @@ func (s *stream) lines(width int, th *theme) []string {
 		} else if len(s.frozen) > 0 {
 			s.frozen = append(s.frozen, "")
 		}
-		s.frozen = append(s.frozen, markdown(part, width, th)...)
+		for _, l := range markdown(part, width, th) {
+			switch {
+			case len(s.frozen) == 0:
+				l = sign + l
+			case l != "":
+				l = indent + l
+			}
+			s.frozen = append(s.frozen, l)
+		}
 	}
 	if s.bound > s.from {
 		draw(text[s.from:s.bound], s.reopen)
@@ -104,6 +113,6 @@ func (s *stream) lines(width int, th *theme) []string {
 	n := len(s.frozen)
 	draw(text[s.from:], s.reopen)
 	out := s.frozen
-	s.frozen = s.frozen[:n:n]
+	s.frozen = s.frozen[:n]
 	return out
 }

@@ -66,7 +66,10 @@ func fit(widths []int, room int) {
 				second = max(second, w)
 			}
 		}
-		by := max(1, min(sum-room, widths[widest]-second))
+		by := 1 // all are as wide as each other
+		if second > 0 {
+			by = min(sum-room, widths[widest]-second)
+		}
 		widths[widest] -= by
 		sum -= by
 	}

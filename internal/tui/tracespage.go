@@ -163,7 +163,7 @@ func (p *themesPage) draw(m *Model, columns, rows int) ([]string, *tea.Cursor) {
 		if i == p.list.at {
 			out = append(out, m.th.selected.paint(fill(line, columns)))
 		} else {
-			out = append(out, line)
+			out = append(out, cut(line, columns))
 		}
 	}
 	sample := "# Heading\nText with **weight**, *stress*, `code` and a [link](https://example.org).\n\n```go\nfunc add(a, b int) int { return a + b } // 42\n```\n```diff\n-removed\n+added\n```"

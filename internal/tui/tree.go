@@ -70,7 +70,10 @@ func (t *tree) draw(all []branch, columns, rows, frame int, now time.Time, focus
 			out = append(out, treeRow(b, columns, frame, now, false, th))
 		}
 	}
-	rest := fmt.Sprintf("  … %d more go on, %d have ended", going-len(out), len(all)-going)
+	rest := fmt.Sprintf("  … %d have ended", len(all)-going)
+	if more := going - len(out); more > 0 {
+		rest = fmt.Sprintf("  … %d more go on, %d have ended", more, len(all)-going)
+	}
 	return append(out, th.faint.paint(cut(rest, columns)))
 }
 
