@@ -6,15 +6,13 @@ import (
 	"unicode/utf8"
 
 	gutil "github.com/yuin/goldmark/util"
-
-	"github.com/synapse-agents/synapse/internal/display"
 )
 
 // resolve takes backslash escapes and entities out of Markdown text. An entity
 // may stand for a control character, so that the result is cleaned again.
 func resolve(raw []byte) []byte {
 	out := gutil.ResolveEntityNames(gutil.ResolveNumericReferences(gutil.UnescapePunctuations(raw)))
-	return []byte(display.Clean(string(out)))
+	return []byte(foreign(string(out)))
 }
 
 // A language is what colouring needs to know: how comments begin, which quotes

@@ -82,7 +82,7 @@ func TestDiff(t *testing.T) {
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"# a\n\n- b\n  1. c\n\n> > d", "```go\nx\n", "|a|b|\n|-|-|\n|1|2|", "&#x1b;[2J", "\x1b]0;t\x07", "👩‍👩‍👧‍👦界e\u0301", "[a](b\x1b) ![c](d)",
-		strings.Repeat("> ", 50) + "x", strings.Repeat("- ", 50) + "x", "a\tb\r\nc", "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b", "<div>\n\x9b31m", "`a\n\nb`", " 00\uFFFD",
+		strings.Repeat("> ", 50) + "x", strings.Repeat("- ", 50) + "x", "a\tb\r\nc", "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b", "<div>\n\x9b31m", "`a\n\nb`", " 00\uFFFD", "&#9;x&#10;y",
 	} {
 		f.Add(s, 24)
 	}
