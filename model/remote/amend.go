@@ -267,14 +267,20 @@ func responsesThought(p *synapse.Part) json.RawMessage {
 
 // amendResponses asks for an effort, and puts back what was thought: the layer
 // below leaves it out of the conversation, and a model that reasons then starts
-// anew after every call.
-func amendResponses(t thinking, thoughts []placedThought) amendment {
-	if t.word == "" && len(thoughts) == 0 {
+// anew after every call. Of images it says how closely to look, which the format
+// wants said.
+func amendResponses(t thinking, thoughts []placedThought, images bool) amendment {
+	if t.word == "" && len(thoughts) == 0 && !images {
 		return nil
 	}
 	return func(body map[string]json.RawMessage) error {
 		if t.word != "" {
 			body["reasoning"], _ = marshal(map[string]string{"effort": t.word}) // a string always marshals
+		}
+		if images {
+			if err := edit(body, "input", lookAtImages); err != nil {
+				return err
+			}
 		}
 		if len(thoughts) == 0 {
 			return nil
@@ -306,6 +312,26 @@ func amendResponses(t thinking, thoughts []placedThought) amendment {
 			return nil
 		})
 	}
+}
+
+func lookAtImages(input *[]object) error {
+	for _, item := range *input {
+		if raw := item["content"]; isNull(raw) || raw[0] != '[' {
+			continue
+		}
+		err := edit(item, "content", func(parts *[]object) error {
+			for _, part := range *parts {
+				if string(part["type"]) == `"input_image"` && isNull(part["detail"]) {
+					part["detail"] = json.RawMessage(`"auto"`)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cacheKey tells OpenAI which requests begin alike, so that they come to where

@@ -68,7 +68,7 @@ func (m *model) encode(req *synapse.Request) (fantasy.Call, amendment, error) {
 	if wire == WireResponses {
 		call.ProviderOptions = m.responsesOptions(req)
 		t, err := m.thinkingOf(req)
-		return call, amendResponses(t, e.thoughts), err
+		return call, amendResponses(t, e.thoughts, e.images), err
 	}
 	var err error
 	call.ProviderOptions, err = m.chatOptions(req)
@@ -92,6 +92,7 @@ type encoder struct {
 	thoughts []placedThought
 	texts    int               // texts of replies so far
 	args     []json.RawMessage // of all calls
+	images   bool              // there are any
 	prompt   fantasy.Prompt
 	// media is what tools returned beside text. These wires have no place for
 	// it in a result, and nothing may stand between the results of one reply,
@@ -316,6 +317,7 @@ func arguments(args string) string {
 func (e *encoder) attachment(media *synapse.Media) fantasy.MessagePart {
 	kind, _, _ := strings.Cut(strings.ToLower(media.Type), ";")
 	kind = strings.TrimSpace(kind)
+	e.images = e.images || strings.HasPrefix(kind, "image/")
 	file := fantasy.FilePart{Filename: media.Name, Data: media.Data, MediaType: kind}
 	switch {
 	case e.wire == WireAnthropic && strings.HasPrefix(kind, "image/") && !slices.Contains(anthropicImages, kind):
