@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/synapse-agents/synapse"
@@ -160,7 +161,73 @@ func newPathGlob(w *Workspace, pattern string) (pathGlob, error) {
 	if !doublestar.ValidatePattern(g.pattern) {
 		return pathGlob{}, fmt.Errorf("pattern %q is no glob: a [ or { is not closed; put a \\ before one that is meant as it is", pattern)
 	}
+	g.pattern = withoutSlash(g.pattern)
 	return g, nil
+}
+
+// withoutSlash takes the slash out of the classes of a valid glob: what
+// separates the names of a path is none of the characters that a class stands
+// for, whatever it leaves out or spans.
+func withoutSlash(pattern string) string {
+	var out strings.Builder
+	for rest := pattern; rest != ""; {
+		switch {
+		case rest[0] == '\\' && len(rest) > 1:
+			out.WriteString(rest[:2])
+			rest = rest[2:]
+		case rest[0] == '[':
+			var class string
+			class, rest = classWithoutSlash(rest[1:])
+			out.WriteString(class)
+		default:
+			out.WriteByte(rest[0])
+			rest = rest[1:]
+		}
+	}
+	return out.String()
+}
+
+// classWithoutSlash rewrites the class that begins a text, behind its bracket,
+// and returns it with what follows.
+func classWithoutSlash(text string) (class, rest string) {
+	var out strings.Builder
+	out.WriteByte('[')
+	negated := text != "" && (text[0] == '!' || text[0] == '^')
+	if negated {
+		out.WriteString("!/-/") // a range, so that a hyphen behind it is none
+		text = text[1:]
+	}
+	next := func() rune {
+		if len(text) > 1 && text[0] == '\\' {
+			text = text[1:]
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+		return r
+	}
+	span := func(from, to rune) {
+		if from <= to {
+			out.WriteString("\\" + string(from) + "-\\" + string(to))
+		}
+	}
+	for text != "" && text[0] != ']' {
+		from := next()
+		to := from
+		if len(text) > 1 && text[0] == '-' && text[1] != ']' {
+			text = text[1:]
+			to = max(from, next())
+		}
+		if negated || from > '/' || to < '/' {
+			span(from, to)
+			continue
+		}
+		span(from, '/'-1)
+		span('/'+1, to)
+	}
+	if out.Len() == 1 { // nothing but a slash
+		out.WriteString("!\x00-" + string(utf8.MaxRune))
+	}
+	return out.String() + "]", strings.TrimPrefix(text, "]")
 }
 
 func (g pathGlob) match(rel string) bool {

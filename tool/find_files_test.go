@@ -53,6 +53,47 @@ func TestFindFiles(t *testing.T) {
 	b.fails("find_files", args{"pattern": "*", "path": "scr"}, "did you mean src/")
 }
 
+// A class stands for one character of a name, never for the slash between two.
+func TestFindFilesClasses(t *testing.T) {
+	b := open(t, tool.Options{}, map[string]string{
+		"d/x": "", "d-x": "", "d.x": "", "d0x": "", "dsx": "", "d]x": "", "d,x": "", "däx": "", "d!x": "",
+	})
+	for pattern, want := range map[string]string{
+		"d[!s]x":      "d!x d,x d-x d.x d0x d]x däx",
+		"d[^s]x":      "d!x d,x d-x d.x d0x d]x däx",
+		"/d[!-s]x":    "d!x d,x d.x d0x d]x däx",
+		"d[!s-]x":     "d!x d,x d.x d0x d]x däx",
+		"d[!\\]]x":    "d!x d,x d-x d.x d0x dsx däx",
+		"d[!+-9]x":    "d!x d]x dsx däx",
+		"d[+-9]x":     "d,x d-x d.x d0x",
+		"d[--0]x":     "d-x d.x d0x",
+		"d[ --]x":     "d!x d,x d-x",
+		"d[/s]x":      "dsx",
+		"d[s/]x":      "dsx",
+		"d[.-/]x":     "d.x",
+		"d[/-0]x":     "d0x",
+		"d[s-]x":      "d-x dsx",
+		"d[z-s]x":     "",
+		"d[s-a]x":     "dsx",
+		"d[/]x":       "",
+		"d[ä,\\]]x":   "d,x d]x däx",
+		"d{[!s],s}x":  "d!x d,x d-x d.x d0x d]x dsx däx",
+		"d\\[!s]x":    "",
+		"**/d[!s]x":   "d!x d,x d-x d.x d0x d]x däx",
+		"d/[!s]":      "d/x",
+		"*[!s]x":      "d!x d,x d-x d.x d0x d]x däx",
+		"/d[!a-z0]*x": "d!x d,x d-x d.x d]x däx",
+	} {
+		got := b.ok("find_files", args{"pattern": pattern})
+		if strings.HasPrefix(got, "[no file matches") {
+			got = ""
+		}
+		if got = strings.ReplaceAll(got, "\n", " "); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 func TestFindFilesSaysWhatIsLeftOut(t *testing.T) {
 	files := make(map[string]string)
 	for i := range 230 {
