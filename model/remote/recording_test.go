@@ -260,8 +260,8 @@ func TestParseTranscript(t *testing.T) {
 	}
 }
 
-// frame writes one of Amazon's frames.
-func frame(headers, payload string) string {
+// framedBytes writes one of Amazon's frames.
+func framedBytes(headers, payload string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(headers)+len(payload)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
@@ -270,12 +270,12 @@ func frame(headers, payload string) string {
 }
 
 func TestUnframe(t *testing.T) {
-	one, two := frame("headers", `{"bytes":"eyJhIjoxfQ=="}`), frame("", `{"bytes":"e30=","p":"abc"}`)
+	one, two := framedBytes("headers", `{"bytes":"eyJhIjoxfQ=="}`), framedBytes("", `{"bytes":"e30=","p":"abc"}`)
 	got, err := unframe(one + two)
 	if want := "data: {\"a\":1}\n\ndata: {}\n\n"; err != nil || got != want {
 		t.Errorf("%q, %v: want %q", got, err, want)
 	}
-	for _, bad := range []string{"short", one[:len(one)-1], one[:len(one)-1] + "x", "\x00\x00\x00\x10\xff\xff\xff\xff" + one[8:], frame("", "no JSON"), frame("", `{"bytes":"?"}`)} {
+	for _, bad := range []string{"short", one[:len(one)-1], one[:len(one)-1] + "x", "\x00\x00\x00\x10\xff\xff\xff\xff" + one[8:], framedBytes("", "no JSON"), framedBytes("", `{"bytes":"?"}`)} {
 		if got, err := unframe(bad); err == nil {
 			t.Errorf("%q: read as %q", bad, got)
 		}
