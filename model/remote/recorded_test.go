@@ -490,6 +490,7 @@ func TestRecordingsOfGenai(t *testing.T) {
 		"calls":            77,
 		"cut":              32,
 		"ended":            202,
+		"failed within":    1,
 		"reasoning":        95,
 		"reasoning tokens": 108,
 		"several calls":    2,
@@ -508,8 +509,7 @@ func TestRecordingsOfFantasy(t *testing.T) {
 	parts, held := play(t, all)
 	exactly(t, "parts", tally{
 		"anthropic, re-framed": 37,
-		"anthropic, streamed":  28,
-		"anthropic, unframed":  10,
+		"anthropic, streamed":  38,
 		"chat, re-framed":      145,
 		"chat, streamed":       152,
 		"gemini, re-framed":    42,
@@ -520,6 +520,7 @@ func TestRecordingsOfFantasy(t *testing.T) {
 	exactly(t, "held", tally{
 		"cache read":       74,
 		"calls":            203,
+		"cost":             147,
 		"ended":            331,
 		"reasoning":        111,
 		"reasoning tokens": 257,
