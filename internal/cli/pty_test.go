@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	fullscreen "github.com/charmbracelet/x/vt"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,8 +29,9 @@ type terminal struct {
 	pty, tty *os.File
 	cmd      *exec.Cmd
 
-	mu sync.Mutex
-	vt *vt
+	mu   sync.Mutex
+	vt   *vt
+	full *fullscreen.Emulator // in its place, where the program draws on the whole screen
 }
 
 func newTerminal(t *testing.T, columns, rows int) *terminal {
@@ -73,7 +75,11 @@ func newTerminal(t *testing.T, columns, rows int) *terminal {
 				return
 			}
 			m.mu.Lock()
-			m.vt.write(string(buf[:n]))
+			if m.full != nil {
+				m.full.Write(buf[:n])
+			} else {
+				m.vt.write(string(buf[:n]))
+			}
 			m.mu.Unlock()
 		}
 	}()
@@ -97,6 +103,9 @@ func (m *terminal) resize(columns, rows int) {
 	m.t.Helper()
 	m.mu.Lock()
 	m.vt.columns, m.vt.rows = columns, rows
+	if m.full != nil {
+		m.full.Resize(columns, rows)
+	}
 	m.mu.Unlock()
 	if err := unix.IoctlSetWinsize(int(m.pty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
 		m.t.Fatal(err)
@@ -125,6 +134,9 @@ func (m *terminal) typed(text string) {
 func (m *terminal) screen() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.full != nil {
+		return m.full.String()
+	}
 	return m.vt.screen()
 }
 

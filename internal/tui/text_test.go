@@ -89,8 +89,9 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 20 + (width%80+80)%80
 		var pieces []string
-		for i := 0; i < len(text); i += 5 {
-			pieces = append(pieces, text[i:min(i+5, len(text))])
+		size := max(5, len(text)/50)
+		for i := 0; i < len(text); i += size {
+			pieces = append(pieces, text[i:min(i+size, len(text))])
 		}
 		whole, streamed := tui.DrawText(text, pieces, width)
 		for _, l := range append(append(whole, streamed...), tui.DrawDiff("x.go", text, width)...) {
