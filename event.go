@@ -61,7 +61,8 @@ func (k EventKind) Stored() bool {
 func (k EventKind) Known() bool {
 	switch k {
 	case KindRunStarted, KindModelRequested, KindText, KindReasoning, KindModelReplied, KindToolStarted, KindToolOutput, KindToolFinished,
-		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindSignalled, KindWarning, KindRetry, KindConclusion, KindRunFinished:
+		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindSignalled, KindWarning, KindRetry, KindConclusion, KindRunFinished,
+		KindNodeStarted, KindNodeFinished, KindStateChanged, KindHandedOff:
 		return true
 	}
 	return false
@@ -333,6 +334,14 @@ func NewBody(kind EventKind) Body {
 		return new(Conclusion)
 	case KindRunFinished:
 		return new(RunFinished)
+	case KindNodeStarted:
+		return new(NodeStarted)
+	case KindNodeFinished:
+		return new(NodeFinished)
+	case KindStateChanged:
+		return new(StateChanged)
+	case KindHandedOff:
+		return new(HandedOff)
 	}
 	return nil
 }

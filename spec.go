@@ -43,7 +43,21 @@ type Spec struct {
 	// ended up empty though the definition asked for tools. Delegating to it
 	// fails with this reason.
 	NoTools string `json:"no_tools,omitempty"`
+	// Flow makes this a workflow: the scheduler runs it instead of the loop.
+	Flow *Flow `json:"flow,omitempty"`
+	// History is what of a conversation the agent sees that takes it over.
+	History HandoffHistory `json:"history,omitempty"`
 }
+
+// HandoffHistory says what of a conversation its new owner sees.
+type HandoffHistory string
+
+// The histories. The zero value is HistoryFull.
+const (
+	HistoryFull    HandoffHistory = "full"
+	HistoryLast    HandoffHistory = "last"    // the user's last message
+	HistorySummary HandoffHistory = "summary" // a digest of what was said, and the user's last message
+)
 
 // Limits bound a run and everything below it. Zero means no limit.
 type Limits struct {
@@ -105,6 +119,14 @@ type EdgeKind string
 // EdgeCall lets the spec at From call the one at To as a sub-agent, through the
 // task tool, and get its result back.
 const EdgeCall EdgeKind = "call"
+
+// EdgeTransfer lets the spec at From hand the conversation over to the one at
+// To, through the tool that is the edge's first name. EdgeFlow lets From run the
+// workflow at To, through the run_workflow tool.
+const (
+	EdgeTransfer EdgeKind = "transfer"
+	EdgeFlow     EdgeKind = "flow"
+)
 
 // An Edge joins two specs by their IDs.
 type Edge struct {

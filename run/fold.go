@@ -81,6 +81,7 @@ func (f *folder) add(e *synapse.Event) {
 		f.start(e, b)
 	}
 	f.last = e.Time
+	st.addFlow(e.Body)
 	switch b := e.Body.(type) {
 	case *synapse.ModelRequested:
 		f.flush()

@@ -264,3 +264,28 @@ func (r *localRun) history(ctx context.Context, run string, seq int64) (*State, 
 	st, err := Fold(r.t.l.History(ctx, run), run)
 	return st, foreign(err)
 }
+
+// nodeFunc calls a function of the program. A node takes a slot as a tool call
+// does.
+func (r *localRun) nodeFunc(ctx context.Context, in *FuncInput) (any, error) {
+	f, ok := r.t.p.opt.Funcs[in.Name]
+	if !ok {
+		return nil, fmt.Errorf("there is no function %q", in.Name)
+	}
+	select {
+	case r.t.tools <- struct{}{}:
+		defer func() { <-r.t.tools }()
+	case <-ctx.Done():
+		return nil, endOf(ctx)
+	}
+	v, err := f.Run(ctx, &in.Input)
+	return v, foreign(err)
+}
+
+// approve puts a workflow's question to the user.
+func (r *localRun) approve(ctx context.Context, q *synapse.Ask) (synapse.Answer, error) {
+	if r.t.l.Ask == nil {
+		return synapse.Answer{}, ErrNobody
+	}
+	return r.ask(ctx, q)
+}

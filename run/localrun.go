@@ -80,6 +80,9 @@ func (r *localRun) loop(in Start) (out synapse.Outcome) {
 			r.Emit(&synapse.RunFinished{Outcome: out})
 		}
 	}()
+	if in.Spec.Flow != nil {
+		return Schedule(r, r.t.p, in)
+	}
 	return Loop(r, r.t.p, in)
 }
 
@@ -176,7 +179,7 @@ func (*mailbox) Cancel() {}
 // may stop apart has a context of its own.
 func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	f := &future{r: r, handler: handler, in: in, effect: opt.Effect, after: r.t.events.last(), ctx: r.ctx}
-	if handler == HandlerAsk || handler == HandlerSleep {
+	if handler == HandlerAsk || handler == HandlerSleep || handler == HandlerApprove || handler == HandlerFunc {
 		f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	}
 	if !opt.Deadline.IsZero() && !opt.Deadline.Equal(r.deadline) {
@@ -269,6 +272,10 @@ func (r *localRun) handle(f *future) (v any, err error) {
 		return r.tool(ctx, f.in.(*ToolInput))
 	case HandlerAsk:
 		return r.ask(ctx, f.in.(*synapse.Ask))
+	case HandlerFunc:
+		return r.nodeFunc(ctx, f.in.(*FuncInput))
+	case HandlerApprove:
+		return r.approve(ctx, f.in.(*synapse.Ask))
 	case HandlerKeep:
 		k := f.in.(*KeepInput)
 		if r.t.l.Keep == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -25,6 +26,8 @@ type ProgramOptions struct {
 	// DescriptionBudget bounds the descriptions of the agents in the task
 	// tool's text, in tokens of four bytes. 0 means 4,000.
 	DescriptionBudget int
+	// Funcs are the functions that nodes of workflows call, by name.
+	Funcs map[string]synapse.NodeFunc
 }
 
 // A Program is a graph joined with the tools it names, checked and prepared
@@ -52,6 +55,10 @@ type preparedSpec struct {
 	defs   []synapse.ToolDef // what is offered, in the policy's order
 	agents []callee
 	output *jsonschema.Resolved
+	// A workflow is prepared when it is first run: most requests run none.
+	once    sync.Once
+	flow    *preparedFlow
+	flowErr error
 }
 
 // A callee is a sub-agent as its caller may name it.

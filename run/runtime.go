@@ -142,8 +142,10 @@ type State struct {
 	Turns       int
 	// Children are the sub-agents this run has started, by task id.
 	Children map[string]*Child
-	Ended    bool // the last start has finished
-	Outcome  synapse.Outcome
+	// Flow is where a workflow stands, nil for an agent.
+	Flow    *FlowState
+	Ended   bool // the last start has finished
+	Outcome synapse.Outcome
 	// Progress is how far the last start had come when it was cut off, for a
 	// loop that goes on with it. Nil for one that starts anew.
 	Progress *Progress
