@@ -43,12 +43,16 @@ type Scope struct {
 	item  string
 }
 
-// The names of the object types behind the variables.
+// The variables that every expression knows.
 const (
 	inputType  = "input"
 	stateType  = "state"
 	visitsType = "visits"
 )
+
+// objectName names the type of an object apart from every expression: a type of
+// the name "state.v" would hide the value that is written so.
+func objectName(path string) string { return "@" + path }
 
 // NewScope returns the scope of a workflow.
 func NewScope(f *synapse.Flow) (*Scope, error) {
@@ -61,24 +65,24 @@ func NewScope(f *synapse.Flow) (*Scope, error) {
 		return nil, fmt.Errorf("prepare expressions: %w", err)
 	}
 	p := &provider{Registry: reg, objects: map[string]map[string]*types.FieldType{}}
-	input := types.NewObjectType(inputType)
+	input := types.NewMapType(types.StringType, types.DynType)
 	if schema, err := readSchema(f.Input); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
-	} else if t := p.declare(inputType, schema); t != nil {
-		input = t
+	} else if schema != nil {
+		input = p.declare(inputType, schema)
 	}
-	p.objects[stateType] = map[string]*types.FieldType{}
+	p.objects[objectName(stateType)] = map[string]*types.FieldType{}
 	for _, key := range f.State {
 		schema, err := readSchema(key.Schema)
 		if err != nil {
 			return nil, fmt.Errorf("state %s: %w", key.Name, err)
 		}
-		p.objects[stateType][key.Name] = p.field(stateType, key.Name, schema)
+		p.objects[objectName(stateType)][key.Name] = p.field(stateType, key.Name, schema)
 	}
-	p.objects[visitsType] = map[string]*types.FieldType{}
+	p.objects[objectName(visitsType)] = map[string]*types.FieldType{}
 	for _, n := range f.Nodes {
 		name := n.Name
-		p.objects[visitsType][name] = &types.FieldType{
+		p.objects[objectName(visitsType)][name] = &types.FieldType{
 			Type:  types.IntType,
 			IsSet: func(any) bool { return true },
 			GetFrom: func(v any) (any, error) {
@@ -90,8 +94,8 @@ func NewScope(f *synapse.Flow) (*Scope, error) {
 	env, err = env.Extend(
 		cel.CustomTypeProvider(p), cel.CustomTypeAdapter(p),
 		cel.Variable("input", input),
-		cel.Variable("state", types.NewObjectType(stateType)),
-		cel.Variable("visits", types.NewObjectType(visitsType)),
+		cel.Variable("state", types.NewObjectType(objectName(stateType))),
+		cel.Variable("visits", types.NewObjectType(objectName(visitsType))),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("prepare expressions: %w", err)
@@ -155,11 +159,11 @@ func (p *provider) declare(path string, s *jsonschema.Schema) *types.Type {
 			return types.NewMapType(types.StringType, types.DynType)
 		}
 		fields := map[string]*types.FieldType{}
-		p.objects[path] = fields
+		p.objects[objectName(path)] = fields
 		for name, property := range s.Properties {
 			fields[name] = p.field(path, name, property)
 		}
-		return types.NewObjectType(path)
+		return types.NewObjectType(objectName(path))
 	}
 	return types.DynType
 }
@@ -243,7 +247,7 @@ func (s *Scope) problem(src string, issues *cel.Issues) error {
 		message = fmt.Sprintf("there is no %q", name)
 		if holder := s.holderOf(src, name); holder != "" {
 			message += " in " + holder
-			if fields := sortedKeys(s.types.objects[holder]); len(fields) > 0 {
+			if fields := sortedKeys(s.types.objects[objectName(holder)]); len(fields) > 0 {
 				message += ", only " + strings.Join(fields, ", ")
 			}
 		}

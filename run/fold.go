@@ -127,6 +127,9 @@ func (f *folder) add(e *synapse.Event) {
 		}
 		f.at.Total = f.at.Total.Add(b.Total)
 	case *synapse.RunFinished:
+		if b.Limit == LimitApproval {
+			return // it goes on when the question is answered
+		}
 		f.flush()
 		st.Ended, st.Outcome = true, b.Outcome
 	}

@@ -335,8 +335,19 @@ func (s *scheduler) spawn(j *job, key string, spec *synapse.Spec, input []synaps
 	if j.item > 0 {
 		what += " " + strconv.Itoa(j.item)
 	}
-	in := ChildInput{
-		Task: s.taskID(key), Spec: spec, Depth: s.in.Depth + 1, CallID: key, Description: what, Input: input,
+	in := ChildInput{Spec: spec, Depth: s.in.Depth + 1, CallID: key, Description: what, Input: input}
+	if c := s.before(key); c != nil {
+		in.Task, in.Again = c.Task, true
+		if st := c.State; st != nil {
+			if st.Ended {
+				j.task, j.call, j.future = c.Task, key, settled{out: st.Outcome}
+				return nil
+			}
+			in.State, in.Input = st, nil
+			in.Spec = s.p.narrowed(st.Spec, spec)
+		}
+	} else {
+		in.Task = s.taskID(key)
 	}
 	j.task, j.call = in.Task, key
 	j.future = s.rt.Spawn(key, in)
@@ -349,20 +360,36 @@ func (s *scheduler) spawn(j *job, key string, spec *synapse.Spec, input []synaps
 	return nil
 }
 
-// taskID derives a run's id from its place; one that was cut off before has
-// another, since it is another run.
-func (s *scheduler) taskID(key string) string {
-	starts := 0
-	if s.in.State != nil {
-		starts = s.in.State.Starts
+// before returns the sub-agent that a job had when the workflow was cut off.
+func (s *scheduler) before(key string) *Child {
+	if s.in.State == nil {
+		return nil
 	}
-	sum := sha256.Sum256([]byte(s.in.Trace + "/" + s.in.Run + "/" + strconv.Itoa(starts) + "/" + key))
-	return "t-" + hex.EncodeToString(sum[:5])
+	c := s.in.State.Children[s.st.Tasks[key]]
+	if c == nil || c.Done {
+		return nil
+	}
+	return c
+}
+
+// taskID derives a run's id from its place. A place that had a run before the
+// workflow was cut off gets another.
+func (s *scheduler) taskID(key string) string {
+	for n := 0; ; n++ {
+		sum := sha256.Sum256([]byte(s.in.Trace + "/" + s.in.Run + "/" + key + strings.Repeat("+", n)))
+		id := "t-" + hex.EncodeToString(sum[:5])
+		if s.in.State == nil || s.in.State.Children[id] == nil {
+			return id
+		}
+	}
 }
 
 func (s *scheduler) beginApprove(j *job, key string) error {
 	id := s.in.Run + "/" + key
 	if answer, ok := s.st.Answers[id]; ok {
+		if s.st.Asked[id] != nil { // it was given while nobody ran
+			s.emit(&synapse.ApprovalAnswered{ID: id, Answer: answer})
+		}
 		s.approved(j, answer)
 		return nil
 	}

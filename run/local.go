@@ -73,6 +73,9 @@ type Input struct {
 	// Session is the conversation's name, and Workspace the directory worked in:
 	// the main run's first event has them.
 	Session, Workspace string
+	// Spec is the id of the spec that answers, or of the workflow that runs, with
+	// its input as the prompt, a JSON object; empty: the entry.
+	Spec string
 	// From resumes a trace that was cut off; see [Restore]. Everything else in
 	// the input is then left out: the request is the one that is in the trace.
 	From *Checkpoint
@@ -90,6 +93,10 @@ func (l *Local) Run(ctx context.Context, p *Program, in Input) iter.Seq2[*synaps
 	return func(yield func(*synapse.Event, error) bool) {
 		if in.Prompt == "" && in.From == nil {
 			yield(nil, errors.New("run: the prompt is empty"))
+			return
+		}
+		if _, err := p.entry(in); err != nil {
+			yield(nil, err)
 			return
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -228,7 +235,8 @@ func (l *Local) newTrace(p *Program, in Input) *localTrace {
 
 // main runs the entry, then waits for everything it has started.
 func (t *localTrace) main(ctx context.Context, in Input) {
-	start := Start{Run: t.id, Trace: t.id, Spec: t.p.Entry(), Session: in.Session, Workspace: in.Workspace}
+	spec, _ := t.p.entry(in) // Run has seen that it is there
+	start := Start{Run: t.id, Trace: t.id, Spec: spec, Session: in.Session, Workspace: in.Workspace}
 	if in.From != nil {
 		start.State = in.From.State
 		start.Spec, start.Description = t.p.narrowed(start.State.Spec, start.Spec), start.State.Description

@@ -132,6 +132,25 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 // Entry returns the spec that answers the user.
 func (p *Program) Entry() *synapse.Spec { return p.specs[p.graph.Entry].spec }
 
+// entry returns the spec that a request is for.
+func (p *Program) entry(in Input) (*synapse.Spec, error) {
+	id := in.Spec
+	if in.From != nil {
+		id = in.From.State.Spec.ID
+		if p.specs[id] == nil { // it has gone since: its spec is in the trace
+			return p.Entry(), nil
+		}
+	}
+	if id == "" {
+		return p.Entry(), nil
+	}
+	ps := p.specs[id]
+	if ps == nil {
+		return nil, fmt.Errorf("run: the graph has no spec %q", id)
+	}
+	return ps.spec, nil
+}
+
 // Graph returns the graph that the program was made from.
 func (p *Program) Graph() *synapse.Graph { return p.graph }
 

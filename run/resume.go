@@ -82,7 +82,7 @@ func (r *restorer) add(e *synapse.Event) {
 		}
 		run.started, run.ended = true, false
 	case *synapse.RunFinished:
-		run.ended = true
+		run.ended = b.Limit != LimitApproval
 	case *synapse.ModelReplied:
 		spend = func(s *Spent) { s.Usage = s.Usage.Add(b.Usage) }
 	case *synapse.ToolStarted:
