@@ -158,6 +158,9 @@ func (j *judge) policy() (p policy.Policy, unresolved []string) {
 			p.Block[t.Name] = reason
 		}
 	}
+	if reason, denied := p.Block[toolTask]; denied && j.have[toolWorkflow] && (reason.Code == policy.ExcludedTools || reason.Code == policy.DisallowedTools) {
+		p.Block[toolWorkflow] = reason // who may not start agents may not do so by way of a workflow
+	}
 	j.companions(&p)
 	p.Allow = make([]string, 0, len(j.tools)-len(p.Block))
 	for _, t := range j.tools {

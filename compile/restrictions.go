@@ -68,7 +68,9 @@ const (
 func isCompanion(tool string) bool { return tool == toolOutput || tool == toolStop }
 
 // startsAgents reports whether the tool starts sub-agents.
-func startsAgents(tool string) bool { return tool == toolTask || tool == "Agent" }
+func startsAgents(tool string) bool {
+	return tool == toolTask || tool == "Agent" || tool == toolWorkflow
+}
 
 // inherited reports whether a sub-agent gets this tool beyond the framework's
 // when its definition does not speak of tools.
@@ -90,8 +92,8 @@ func keepsTodos(tool string) bool {
 // Starting a sub-agent counts: the child is bound by the same restrictions.
 func knownReadOnly(tool string) bool {
 	switch tool {
-	case "read_file", "find_files", "search_files", "fetch_url", "web_search", "skill", "Agent":
+	case "read_file", "find_files", "search_files", "fetch_url", "web_search", "skill":
 		return true
 	}
-	return searches(tool) || keepsTodos(tool) || tool == toolTask || isCompanion(tool)
+	return searches(tool) || keepsTodos(tool) || startsAgents(tool) || isCompanion(tool)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/agents"
 	"github.com/synapse-agents/synapse/policy"
+	"github.com/synapse-agents/synapse/workflow"
 )
 
 // The limits that hold where nothing else is said.
@@ -61,6 +62,8 @@ type Input struct {
 	Skill func(name string) (text string, ok bool)
 	// Workspace is the workspace's root as agents are told it, "" for none.
 	Workspace string
+	// Workflows are those that [CheckWorkflows] has found nothing wrong with.
+	Workflows []*workflow.Definition
 	// Instructions is the text of the workspace's AGENTS.md.
 	Instructions string
 }
@@ -94,11 +97,17 @@ type compiler struct {
 	taken       map[specKey]string // the ID of what has been compiled
 	links       []*link
 	top         chain // what the main agent passes on
+	flows       []synapse.Spec
+	pending     []group // who calls from the second level on, besides what the levels find
 }
 
 func newCompiler(in *Input) (*compiler, error) {
+	tools := in.Tools
+	if len(in.Workflows) == 0 || in.NoSubagents.On {
+		tools = slices.DeleteFunc(slices.Clone(tools), func(t HostTool) bool { return t.Name == toolWorkflow })
+	}
 	c := &compiler{
-		in: in, host: newHost(in.Tools), maxDepth: in.MaxDepth, noSubagents: in.NoSubagents,
+		in: in, host: newHost(tools), maxDepth: in.MaxDepth, noSubagents: in.NoSubagents,
 		graph: &synapse.Graph{}, ids: map[string]bool{}, taken: map[specKey]string{},
 	}
 	if c.maxDepth == 0 {
@@ -202,7 +211,13 @@ func (c *compiler) compile() error {
 	if slices.Contains(entry.spec.Policy.Allow, toolTask) {
 		level = append(level, group{under: c.top, callers: []string{entry.spec.ID}})
 	}
-	for depth := 1; len(level) > 0; depth++ {
+	if err := c.workflows(); err != nil {
+		return err
+	}
+	for depth := 1; len(level) > 0 || depth < 3 && len(c.pending) > 0; depth++ {
+		if depth == 2 {
+			level = append(level, c.pending...)
+		}
 		below := c.below(level)
 		nest := depth < c.maxDepth
 		if nest && len(c.graph.Specs)+(len(level)+len(below))*len(c.targets) > MaxSpecs {
@@ -240,6 +255,7 @@ func (c *compiler) compile() error {
 			}
 		}
 	}
+	c.joinFlows()
 	return nil
 }
 

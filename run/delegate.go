@@ -26,7 +26,7 @@ const maxCause = 1000
 func (l *loop) delegate(s *step) error {
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: synapse.EffectKeyed})
 	switch s.call.Name {
-	case toolTask:
+	case toolTask, toolWorkflow:
 		return l.task(s)
 	case toolTaskOutput:
 		return l.taskOutput(s)
@@ -87,6 +87,9 @@ func (l *loop) follow(s *step, child *Child) error {
 // childInput makes what a child starts with of a call's arguments. It refuses the
 // call if they make none.
 func (l *loop) childInput(s *step) (in ChildInput, err error) {
+	if s.call.Name == toolWorkflow {
+		return l.workflowInput(s)
+	}
 	var args taskArgs
 	if err := json.Unmarshal(s.v.args, &args); err != nil {
 		l.refuse(s, err.Error(), "") // the schema has let it through, so this is about a number's range and the like

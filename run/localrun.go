@@ -27,6 +27,7 @@ type localRun struct {
 	ended    bool          // run_finished has been emitted; the queue's lock guards it
 	stop     func() bool   // of the wait for ctx's end
 	watch    *watch        // of the model request; there is one at a time
+	within   []string      // the workflows it is part of, itself included
 	named    synapse.ModelRef
 	name     string // of that one, whole
 
@@ -80,7 +81,9 @@ func (r *localRun) loop(in Start) (out synapse.Outcome) {
 			r.Emit(&synapse.RunFinished{Outcome: out})
 		}
 	}()
+	r.within = in.Within
 	if in.Spec.Flow != nil {
+		r.within = append(slices.Clip(r.within), in.Spec.ID)
 		return Schedule(r, r.t.p, in)
 	}
 	return Loop(r, r.t.p, in)
@@ -324,6 +327,7 @@ func (r *localRun) Spawn(key string, in ChildInput) Future {
 	start := Start{
 		Run: in.Task, Trace: r.t.id, Spec: in.Spec, Depth: in.Depth, Description: in.Description,
 		Background: in.Background, Input: in.Input, State: in.State, Limits: in.Spec.Limits.Min(r.acct.left()),
+		Within: r.within,
 	}
 	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
 	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent), &start, r.deadline)

@@ -54,6 +54,7 @@ type preparedSpec struct {
 	spec   *synapse.Spec
 	defs   []synapse.ToolDef // what is offered, in the policy's order
 	agents []callee
+	flows  []callee // the workflows it may run
 	output *jsonschema.Resolved
 	// A workflow is prepared when it is first run: most requests run none.
 	once    sync.Once
@@ -116,6 +117,9 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 		}
 		if e.Kind == synapse.EdgeCall {
 			from.agents = append(from.agents, callee{names: e.Names, spec: to.spec})
+		}
+		if e.Kind == synapse.EdgeFlow {
+			from.flows = append(from.flows, callee{names: e.Names, spec: to.spec})
 		}
 	}
 	for _, ps := range p.specs {
@@ -262,7 +266,7 @@ func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
 	}
 	fresh := &preparedSpec{spec: spec}
 	if ok {
-		fresh.agents = ps.agents
+		fresh.agents, fresh.flows = ps.agents, ps.flows
 	}
 	if err := p.prepareSpec(fresh); err != nil {
 		return nil, err

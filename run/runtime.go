@@ -228,4 +228,6 @@ type Start struct {
 	Workspace string
 	Limits    synapse.Limits
 	Deadline  time.Time // zero: none
+	// Within are the ids of the workflows that this run is part of.
+	Within []string
 }

@@ -17,6 +17,7 @@ const (
 	toolTask       = "task"
 	toolTaskOutput = "task_output"
 	toolTaskStop   = "task_stop"
+	toolWorkflow   = "run_workflow"
 )
 
 //go:embed task.md
@@ -35,11 +36,12 @@ func DelegationTools() []synapse.ToolDef {
 		{Name: toolTask, Description: "starts a sub-agent", Schema: taskSchema},
 		{Name: toolTaskOutput, Description: firstLine(taskOutputText), Schema: taskOutputSchema},
 		{Name: toolTaskStop, Description: firstLine(taskStopText), Schema: taskStopSchema},
+		{Name: toolWorkflow, Description: firstLine(workflowText), Schema: workflowSchema},
 	}
 }
 
 func isDelegation(name string) bool {
-	return name == toolTask || name == toolTaskOutput || name == toolTaskStop
+	return name == toolTask || name == toolTaskOutput || name == toolTaskStop || name == toolWorkflow
 }
 
 var (
@@ -81,6 +83,8 @@ func delegationDef(name string, ps *preparedSpec, opt ProgramOptions) (synapse.T
 	case toolTask:
 		agents := strings.Join(agentLines(ps.agents, opt.DescriptionBudget*4), "\n")
 		def = synapse.ToolDef{Name: name, Description: strings.TrimSpace(taskText) + "\n\nAgents:\n" + agents, Schema: taskSchema}
+	case toolWorkflow:
+		def = synapse.ToolDef{Name: name, Description: workflowLines(ps.flows, opt.DescriptionBudget*4), Schema: workflowSchema}
 	case toolTaskOutput:
 		def = synapse.ToolDef{Name: name, Description: strings.TrimSpace(taskOutputText), Schema: taskOutputSchema}
 	case toolTaskStop:
@@ -165,9 +169,12 @@ func firstLine(s string) string {
 
 // find returns the callee that a model means by name: exactly, or ignoring case,
 // blanks, "-" and "_". A blank name means the default.
-func (ps *preparedSpec) find(name string) (*synapse.Spec, bool) {
+func (ps *preparedSpec) find(name string) (*synapse.Spec, bool) { return find(ps.agents, name) }
+
+// find returns the callee of a name among those of a caller.
+func find(callees []callee, name string) (*synapse.Spec, bool) {
 	name = strings.TrimSpace(name)
-	for _, a := range ps.agents {
+	for _, a := range callees {
 		for _, n := range a.names {
 			if n == name {
 				return a.spec, true
@@ -178,7 +185,7 @@ func (ps *preparedSpec) find(name string) (*synapse.Spec, bool) {
 		return nil, false
 	}
 	var found *synapse.Spec
-	for _, a := range ps.agents {
+	for _, a := range callees {
 		for _, n := range a.names {
 			if loose(n) == loose(name) {
 				if found != nil && found != a.spec {
