@@ -188,6 +188,7 @@ func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []
 	if a.registry, a.diagnostics, err = h.registry(set); err != nil {
 		return nil, err
 	}
+	h.loadWorkflows(a)
 	if a.input, err = h.compileInput(ctx, a); err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []
 		}
 	}
 	a.program, err = run.NewProgram(graph, h.tools, run.ProgramOptions{
-		NoIntent: !set.Intent.V, DescriptionBudget: set.SubagentDescriptionBudget.V,
+		NoIntent: !set.Intent.V, DescriptionBudget: set.SubagentDescriptionBudget.V, Funcs: nodeFuncs(a.workflows),
 	})
 	if err != nil {
 		return nil, configErrorf("%w", err)
@@ -227,6 +228,7 @@ func (h *Host) compileInput(ctx context.Context, a *assembly) (compile.Input, er
 		App: true, Agents: a.registry.All(),
 		MaxDepth: set.MaxDepth.V, Limits: set.Limits.Plain().Min(h.opt.Limits),
 		Skill: h.skillText, Workspace: h.opt.Workspace, Instructions: h.instructions(),
+		Workflows: a.workflows,
 	}
 	in.Limits.Turns = least(set.MaxTurns.V, h.opt.Limits.Turns)
 	if !set.EnableSubagents.V {

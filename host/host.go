@@ -36,6 +36,7 @@ import (
 	"github.com/synapse-agents/synapse/run"
 	"github.com/synapse-agents/synapse/tool"
 	"github.com/synapse-agents/synapse/trace"
+	"github.com/synapse-agents/synapse/workflow"
 )
 
 // Setting is one value given above all settings files: the name of the flag it
@@ -66,6 +67,8 @@ type Options struct {
 
 	// Agents are definitions of the program's own; they win over all files.
 	Agents []*agents.Definition
+	// Workflows are workflows of the program's own; they win over all files.
+	Workflows []*workflow.Definition
 	// AgentsJSON is a JSON document of definitions, or the path of one.
 	AgentsJSON string
 	// Main names the agent that talks to the user; empty: the built-in one.
@@ -129,6 +132,9 @@ type assembly struct {
 	diagnostics []agents.Diagnostic
 	input       compile.Input
 	program     *run.Program
+
+	workflows           []*workflow.Definition
+	workflowDiagnostics []agents.Diagnostic
 }
 
 // Open assembles a host. A setting that can't be read is an error that

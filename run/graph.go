@@ -73,9 +73,7 @@ func Schedule(rt Runtime, p *Program, in Start) synapse.Outcome {
 func (s *scheduler) prepare(messages []synapse.Message) synapse.Outcome {
 	ps, err := s.p.prepared(s.in.Spec)
 	if err == nil {
-		s.pf, err = s.p.flowOf(ps)
-	}
-	if err == nil {
+		s.pf = ps.flow
 		text := ""
 		if len(messages) > 0 {
 			text = messages[0].Text()

@@ -47,12 +47,6 @@ type preparedKey struct {
 	text   bool                 // what joins it is text
 }
 
-// flowOf prepares the workflow of a spec, once.
-func (p *Program) flowOf(ps *preparedSpec) (*preparedFlow, error) {
-	ps.once.Do(func() { ps.flow, ps.flowErr = p.prepareFlow(ps.spec.Flow) })
-	return ps.flow, ps.flowErr
-}
-
 func (p *Program) prepareFlow(f *synapse.Flow) (*preparedFlow, error) {
 	scope, err := expr.NewScope(f)
 	if err != nil {

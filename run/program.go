@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -56,10 +55,7 @@ type preparedSpec struct {
 	agents []callee
 	flows  []callee // the workflows it may run
 	output *jsonschema.Resolved
-	// A workflow is prepared when it is first run: most requests run none.
-	once    sync.Once
-	flow    *preparedFlow
-	flowErr error
+	flow   *preparedFlow // nil for an agent
 }
 
 // A callee is a sub-agent as its caller may name it.
@@ -229,6 +225,12 @@ func withIntent(schema json.RawMessage) (offered json.RawMessage, added bool, er
 // allows, the same value that the guard asks.
 func (p *Program) prepareSpec(ps *preparedSpec) error {
 	var err error
+	if ps.spec.Flow != nil {
+		if ps.flow, err = p.prepareFlow(ps.spec.Flow); err != nil {
+			return fmt.Errorf("prepare workflow %s: %w", ps.spec.Agent, err)
+		}
+		return nil
+	}
 	ps.defs = ps.defs[:0]
 	for _, name := range ps.spec.Policy.Allow {
 		if !ps.spec.Policy.Allows(name) {

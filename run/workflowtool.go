@@ -66,11 +66,7 @@ func (l *loop) workflowInput(s *step) (in ChildInput, err error) {
 		l.refuse(s, fmt.Sprintf("you work within the workflow %q: it can't run itself", spec.Agent), "")
 		return in, nil
 	}
-	pf, err := l.p.flowOf(l.p.specs[spec.ID])
-	if err == nil {
-		_, err = pf.readInput(string(args.Input))
-	}
-	if err != nil {
+	if _, err := l.p.specs[spec.ID].flow.readInput(string(args.Input)); err != nil {
 		l.refuse(s, fmt.Sprintf("the workflow %q was not started: %v\nIts input must fit this schema: %s", spec.Agent, err, spec.Flow.Input), "")
 		return in, nil
 	}
