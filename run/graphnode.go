@@ -25,6 +25,9 @@ type FuncInput struct {
 	Input synapse.NodeInput
 }
 
+// ToolApprove is the tool that a workflow's question names; nothing is run.
+const ToolApprove = "approve"
+
 // ErrNobody says that nobody is there to answer a question.
 var ErrNobody = errors.New("nobody is there to ask")
 
@@ -402,7 +405,7 @@ func (s *scheduler) beginApprove(j *job, key string) error {
 		return err
 	}
 	j.ask = &synapse.Ask{
-		ID: id, Run: s.in.Run, Agent: s.in.Spec.Agent, Tool: "approve", Args: args, Subject: question,
+		ID: id, Run: s.in.Run, Agent: s.in.Spec.Agent, Tool: ToolApprove, Args: args, Subject: question,
 		Reason: "node " + j.v.node.Name + " of the workflow asks",
 	}
 	if s.st.Asked[id] == nil {

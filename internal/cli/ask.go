@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/synapse-agents/synapse"
+	"github.com/synapse-agents/synapse/run"
 )
 
 // asker puts an agent's questions to the user at the terminal, one at a time.
@@ -69,11 +70,11 @@ func (k *asker) answer(ctx context.Context, q synapse.Ask) (synapse.Answer, erro
 	defer v.resume()
 	k.forget()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to run %s\n", cleanLine(q.Agent), cleanLine(q.Tool))
-	if q.Intent != "" {
-		fmt.Fprintf(&b, "  why:  %s\n", cleanLine(q.Intent))
+	if q.Tool == run.ToolApprove {
+		fmt.Fprintf(&b, "%s asks: %s\n[y]es, [n]o, or say why not: ", cleanLine(q.Agent), shown(q))
+	} else {
+		question(&b, q)
 	}
-	fmt.Fprintf(&b, "  with: %s\n  rule: %s\nAllow it? [y]es, [a]lways in this session, [n]o, or say why not: ", shown(q), cleanLine(q.Reason))
 	io.WriteString(v.out, b.String())
 	select {
 	case <-ctx.Done():
@@ -96,6 +97,15 @@ func (k *asker) answer(ctx context.Context, q synapse.Ask) (synapse.Answer, erro
 			return synapse.Answer{Reason: strings.TrimSpace(line)}, nil
 		}
 	}
+}
+
+// question writes what an agent wants to do.
+func question(b *strings.Builder, q synapse.Ask) {
+	fmt.Fprintf(b, "%s wants to run %s\n", cleanLine(q.Agent), cleanLine(q.Tool))
+	if q.Intent != "" {
+		fmt.Fprintf(b, "  why:  %s\n", cleanLine(q.Intent))
+	}
+	fmt.Fprintf(b, "  with: %s\n  rule: %s\nAllow it? [y]es, [a]lways in this session, [n]o, or say why not: ", shown(q), cleanLine(q.Reason))
 }
 
 // forget throws away what was typed before the question: it can't have been

@@ -98,7 +98,7 @@ prompt.`,
 	a.flags.register(root.PersistentFlags())
 	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this `prompt` and exit")
 	root.AddCommand(
-		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
+		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.workflowCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -148,6 +148,9 @@ func (v *view) row(r *runView, head string, columns int, now time.Time) string {
 	case r.asking > 0:
 		sign, style, text = "?", ansi.NewStyle().ForegroundColor(ansi.Yellow), "asks for permission"
 	case len(r.children) > 0:
+		if r.step != "" {
+			break // a workflow says which nodes wait
+		}
 		text = "waiting for " + count(int64(len(r.children)), "sub-agent")
 	}
 	name, middle, figures := r.agent, "", " · "+r.figures(now)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,8 @@ type runView struct {
 	calls                   map[string]string
 	order                   []string        // of calls, as they began
 	children                map[string]bool // that run while it waits for them
+	nodes                   []string        // of a workflow, that run
+	step                    string          // of a workflow
 	asking                  int
 	asked                   time.Time     // since when a question is open
 	waited                  time.Duration // for answers: that is not work
@@ -181,6 +184,23 @@ func (v *view) update(r *runView, e *synapse.Event) {
 		if b.Denied != "" {
 			v.say(r, "✗", "denied "+cleanLine(b.Result.Name)+": "+cleanLine(b.Denied))
 		}
+	case *synapse.NodeStarted:
+		r.enter(b)
+		v.line(r, "▸", fmt.Sprintf("step %d: %s", b.Step, cleanLine(b.Node)))
+	case *synapse.NodeFinished:
+		if b.Item > 0 {
+			break
+		}
+		r.nodes = slices.DeleteFunc(r.nodes, func(n string) bool { return n == b.Node })
+		r.now = r.step
+		text := words(b.Status)
+		if b.Cause != "" {
+			text += ": " + cleanLine(b.Cause)
+		}
+		v.line(r, mark(b.Status), cleanLine(b.Node)+" "+text)
+	case *synapse.HandedOff:
+		v.say(r, "⇄", "hands over to "+cleanLine(b.To)+quoted(cleanLine(b.Reason)))
+		r.agent = cleanLine(b.To)
 	case *synapse.ChildStarted:
 		v.places[b.Task] = len(v.places)
 		if !b.Background {
@@ -202,6 +222,13 @@ func (v *view) update(r *runView, e *synapse.Event) {
 			v.line(r, mark(b.Status), ending(b.Outcome)+" · "+r.figures(e.Time))
 		}
 	}
+}
+
+// enter notes that a node of a workflow runs.
+func (r *runView) enter(b *synapse.NodeStarted) {
+	r.nodes = append(r.nodes, b.Node)
+	r.step = fmt.Sprintf("step %d: %s", b.Step, cleanLine(strings.Join(r.nodes, ", ")))
+	r.now, r.turns = r.step, b.Step
 }
 
 // line prints a line where there is no live tree.
