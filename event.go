@@ -217,6 +217,8 @@ type Retry struct {
 	Error   string   `json:"error"`
 	After   Duration `json:"after"`
 	Model   ModelRef `json:"model"` // who is asked next
+	// ErrorKind says what kind of failure it was, where the provider's told.
+	ErrorKind ErrorKind `json:"error_kind,omitempty"`
 }
 
 // Conclusion is the main agent's final answer.

@@ -52,7 +52,7 @@ func (r *localRun) model(ctx context.Context, in *ModelInput) (*synapse.Reply, e
 		if err == nil || ctx.Err() != nil || !passing(err) {
 			break
 		}
-		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), Model: ref})
+		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), ErrorKind: kindOf(err), Model: ref})
 		req := *in.Request
 		req.Model = ref.Name
 		reply, err = r.attempts(ctx, ref, in, &req)
@@ -64,6 +64,15 @@ func (r *localRun) model(ctx context.Context, in *ModelInput) (*synapse.Reply, e
 func passing(err error) bool {
 	var p *synapse.ProviderError
 	return errors.As(err, &p) && p.Retryable()
+}
+
+// kindOf returns the kind of a provider's failure.
+func kindOf(err error) synapse.ErrorKind {
+	var p *synapse.ProviderError
+	if errors.As(err, &p) {
+		return p.Kind
+	}
+	return ""
 }
 
 // attempts asks one model until it answers, or its failures no longer look like
@@ -97,7 +106,7 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in *Model
 		if !r.deadline.IsZero() && r.Now().Add(wait).After(r.deadline) {
 			return nil, fmt.Errorf("%w (no time is left to wait %s and try again)", err, wait.Round(time.Second))
 		}
-		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), After: synapse.Duration(wait), Model: ref})
+		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), ErrorKind: p.Kind, After: synapse.Duration(wait), Model: ref})
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

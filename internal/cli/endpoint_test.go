@@ -90,6 +90,7 @@ func newEndpoint() *endpoint {
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"mock-large","object":"model"},{"id":"mock-small","object":"model"}]}`)
 	})
 	mux.HandleFunc("POST /v1/chat/completions", e.complete)
+	mux.HandleFunc("POST /v1/v1/traces", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"partialSuccess":{}}`) })
 	e.Server = httptest.NewServer(mux)
 	return e
 }

@@ -174,37 +174,6 @@ each was for, and what was denied and why. With -v also the arguments.`,
 	return c
 }
 
-func (a *app) traceExportCommand() *cobra.Command {
-	format := ""
-	c := &cobra.Command{
-		Use:   "export ID",
-		Short: "Write a request's events",
-		Long: `Writes every event of a request, one a line in JSON, in the form that
---output-format stream-json prints; or with --format json the tree of its runs.`,
-		Args:              exactArgs("ID"),
-		ValidArgsFunction: a.completeTraces,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "jsonl" && format != "json" {
-				return usagef("--format %q: want jsonl or json", format)
-			}
-			return a.withTrace(cmd.Context(), args[0], func(j trace.Journal, id string) error {
-				events := j.Events(cmd.Context(), trace.Query{Trace: id})
-				if format == "jsonl" {
-					return trace.WriteJSONL(a.p.Stdout, events)
-				}
-				tree, err := trace.Build(events)
-				if err != nil {
-					return err
-				}
-				return trace.WriteJSON(a.p.Stdout, tree)
-			})
-		},
-	}
-	c.Flags().StringVar(&format, "format", "jsonl", "`format`: jsonl (the events) or json (the tree)")
-	c.RegisterFlagCompletionFunc("format", oneOf("jsonl", "json"))
-	return c
-}
-
 // writeTree draws the runs of a trace.
 func (a *app) writeTree(t *trace.Tree) error {
 	var b strings.Builder
