@@ -41,8 +41,8 @@ func TestSQLiteRefuses(t *testing.T) {
 		is     error
 		want   string
 	}{
-		{"newer", run("PRAGMA user_version = 99"), trace.ErrNewer, "its format is version 99, this program's is 1"},
-		{"newer, with other tables", run("PRAGMA user_version = 2", "DROP TABLE events"), trace.ErrNewer, "update this program"},
+		{"newer", run("PRAGMA user_version = 99"), trace.ErrNewer, "its format is version 99, this program's is 2"},
+		{"newer, with other tables", run("PRAGMA user_version = 99", "DROP TABLE events"), trace.ErrNewer, "update this program"},
 		{"header", overwrite(0, "This is not SQLite"), trace.ErrDamaged, "move the file away"},
 		{"text", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, []byte(strings.Repeat("{}\n", 2000)), 0o600); err != nil {
@@ -59,7 +59,7 @@ func TestSQLiteRefuses(t *testing.T) {
 		{"cut within a page", truncate(5000), trace.ErrDamaged, "move the file away"},
 		{"table is gone", run("DROP TABLE runs"), trace.ErrDamaged, "no such table: runs"},
 		{"column is gone", run("ALTER TABLE events DROP COLUMN spawned_by"), trace.ErrDamaged, "spawned_by"},
-		{"all tables are gone", run("DROP TABLE events", "DROP TABLE runs", "DROP TABLE traces", "DROP TABLE blobs"), trace.ErrDamaged, "0 tables"},
+		{"all tables are gone", run("DROP TABLE events", "DROP TABLE runs", "DROP TABLE traces", "DROP TABLE blobs", "DROP TABLE sessions", "DROP TABLE signals"), trace.ErrDamaged, "0 tables"},
 		{"other program", run("PRAGMA application_id = 42"), nil, "not a journal of this program"},
 		{"no program", run("PRAGMA application_id = 0", "PRAGMA user_version = 0"), nil, "not a journal of this program"},
 	} {

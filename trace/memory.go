@@ -16,6 +16,8 @@ import (
 type Memory struct {
 	mu     sync.RWMutex
 	traces map[string]*memoryTrace
+	names  map[string]string // of sessions
+	mail   []Mail
 }
 
 var _ Journal = (*Memory)(nil)
@@ -104,7 +106,7 @@ func (t *memoryTrace) under(run, top string) bool {
 // Events implements [Journal]. It yields what is there when the range begins.
 func (m *Memory) Events(ctx context.Context, q Query) iter.Seq2[*synapse.Event, error] {
 	return func(yield func(*synapse.Event, error) bool) {
-		for _, name := range m.names(q) {
+		for _, name := range m.tracesOf(q) {
 			if !m.trace(ctx, name, q, yield) {
 				return
 			}
@@ -115,8 +117,8 @@ func (m *Memory) Events(ctx context.Context, q Query) iter.Seq2[*synapse.Event, 
 	}
 }
 
-// names returns the traces that a query is about, the earliest started first.
-func (m *Memory) names(q Query) []string {
+// tracesOf returns the traces that a query is about, the earliest started first.
+func (m *Memory) tracesOf(q Query) []string {
 	if q.Trace != "" {
 		return []string{q.Trace}
 	}

@@ -59,6 +59,22 @@ CREATE TABLE traces (
 ) WITHOUT ROWID;
 CREATE INDEX traces_started ON traces (started);
 `,
+	// sessions: the names that people give to conversations.
+	// signals: what people tell runs of other processes, until it has reached them.
+	`CREATE TABLE sessions (
+	session TEXT PRIMARY KEY,
+	name    TEXT NOT NULL UNIQUE
+) WITHOUT ROWID;
+CREATE TABLE signals (
+	id    TEXT PRIMARY KEY,
+	trace TEXT NOT NULL,
+	run   TEXT NOT NULL,
+	time  INTEGER NOT NULL,
+	kind  TEXT NOT NULL,
+	text  TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX signals_trace ON signals (trace);
+`,
 }
 
 // schemaVersion is the version that this program reads and writes.
@@ -115,7 +131,8 @@ func stateOf(ctx context.Context, db querier) (fileState, error) {
 	if s.version == schemaVersion {
 		// A table that has lost a column fails here and not at the first event.
 		for _, q := range []string{"SELECT " + eventColumns + " FROM events", "SELECT hash, data FROM blobs",
-			"SELECT trace, run, parent FROM runs", "SELECT trace, started, open, format, summary FROM traces"} {
+			"SELECT trace, run, parent FROM runs", "SELECT trace, started, open, format, summary FROM traces",
+			"SELECT session, name FROM sessions", "SELECT id, trace, run, time, kind, text FROM signals"} {
 			var n int
 			if err := db.QueryRowContext(ctx, "SELECT count(*) FROM ("+q+" LIMIT 0)").Scan(&n); err != nil {
 				if code(err) == sqlite3.SQLITE_ERROR { // no such table, no such column

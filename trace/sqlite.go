@@ -30,6 +30,7 @@ type SQLite struct {
 
 	mu     sync.Mutex
 	closed bool
+	side   *sql.DB // for what people change; nil until it is needed
 }
 
 var (
@@ -114,11 +115,15 @@ func (s *SQLite) Close() error {
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
+	side := s.side
 	s.mu.Unlock()
 	if closed {
 		return nil
 	}
 	var errs []error
+	if side != nil {
+		errs = append(errs, side.Close())
+	}
 	if s.read != nil {
 		errs = append(errs, s.read.Close())
 	}

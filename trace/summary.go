@@ -21,6 +21,12 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // when the main run ended, zero while it is open
 	Agent   string    `json:"agent"`
 	Model   string    `json:"model,omitempty"` // the main agent's: the one that answered last, else the one it was to ask
+	// Session is the conversation that the request belongs to, After the trace
+	// that it goes on from, and Workspace the directory worked in; empty where
+	// the program that ran it has not said.
+	Session   string `json:"session_id,omitempty"`
+	After     string `json:"after_trace_id,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
 	// Prompt is the first line of what the user asked first, at most 200 bytes.
 	Prompt string         `json:"prompt"`
 	Status synapse.Status `json:"status"` // of the main run
@@ -57,6 +63,7 @@ func (s *Summary) add(e *synapse.Event) {
 		}
 		if s.Run == "" {
 			s.Prompt = firstLine(promptOf(b))
+			s.Session, s.After, s.Workspace = b.Session, b.After, b.Workspace
 		}
 		s.Run, s.Agent, s.Status, s.Ended = e.Run, e.Agent, StatusOpen, time.Time{}
 		if s.Model == "" && b.Spec != nil {

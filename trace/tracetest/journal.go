@@ -48,6 +48,10 @@ func TestJournal(t *testing.T, open func(t *testing.T) trace.Journal) {
 		{"summary of an open trace", testOpenSummary},
 		{"summary after a resume", testResumedSummary},
 		{"list of traces", testTraces},
+		{"sessions", testSessions},
+		{"names", testNames},
+		{"deletion", testDelete},
+		{"mail", testMail},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, open(t)) })
 	}
