@@ -10,7 +10,7 @@ import (
 // What follows writes a whole reply as a stream of the same wire, so that
 // recordings of clients that don't stream can be played to one that does.
 
-// halves cuts a text in two, not always between characters' bytes.
+// halves cuts a text in two, between characters.
 func halves(s string) [2]string {
 	runes := []rune(s)
 	return [2]string{string(runes[:len(runes)/2]), string(runes[len(runes)/2:])}
