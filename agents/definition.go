@@ -62,10 +62,13 @@ type Definition struct {
 	CanSpawn        bool
 	Ownership       Ownership // default OwnershipTask
 	Handoffs        []string  // nil when absent
-	OutputSchema    json.RawMessage
-	Background      bool
-	Disabled        bool // enabled: false, the user's switch, or Broken
-	Color           string
+	// HandoffHistory is what it sees of a conversation that it takes over; empty:
+	// all of it.
+	HandoffHistory synapse.HandoffHistory
+	OutputSchema   json.RawMessage
+	Background     bool
+	Disabled       bool // enabled: false, the user's switch, or Broken
+	Color          string
 	// Extra holds the keys unknown to us, with their values in the form that
 	// encoding/json gives (int64 for whole numbers); nil when there are none.
 	Extra map[string]any

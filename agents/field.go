@@ -151,6 +151,12 @@ var fieldTable = []*field{
 			r.d.Handoffs = append([]string{}, names...)
 			return nil
 		}},
+	{name: "handoff_history", value: "full (default), last or summary", about: "what it sees of a conversation it takes over",
+		read: func(r *reader, n *yaml.Node) error {
+			v, err := r.word(n, string(synapse.HistoryFull), string(synapse.HistoryLast), string(synapse.HistorySummary))
+			r.d.HandoffHistory = synapse.HandoffHistory(v)
+			return err
+		}},
 	{name: "output_schema", value: "JSON Schema, or the path of one beside the file", about: "the shape of its result",
 		read: readSchema},
 	{name: "background", value: "true or false (default)", about: "runs in the background unless the call says otherwise",

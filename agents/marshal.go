@@ -51,6 +51,7 @@ func (d *Definition) members() ([]member, error) {
 	optional("can_spawn_subagent", d.CanSpawn, true)
 	optional("ownership", d.Ownership != "" && d.Ownership != OwnershipTask, d.Ownership)
 	optional("handoffs", d.Handoffs != nil, d.Handoffs)
+	optional("handoff_history", d.HandoffHistory != "" && d.HandoffHistory != synapse.HistoryFull, d.HandoffHistory)
 	optional("output_schema", len(d.OutputSchema) > 0, d.OutputSchema)
 	optional("background", d.Background, true)
 	optional("enabled", d.Disabled, false)

@@ -211,6 +211,9 @@ func (c *compiler) compile() error {
 	if slices.Contains(entry.spec.Policy.Allow, toolTask) {
 		level = append(level, group{under: c.top, callers: []string{entry.spec.ID}})
 	}
+	if level, err = c.owners(level); err != nil {
+		return err
+	}
 	if err := c.workflows(); err != nil {
 		return err
 	}
@@ -384,6 +387,8 @@ type compiled struct {
 	spec        synapse.Spec
 	unresolved  []string
 	diagnostics []agents.Diagnostic
+	transfers   []string // the tools with which it hands over
+	owner       bool     // it answers the user
 }
 
 // mainSpec compiles the main agent; nil is the built-in.
@@ -397,6 +402,7 @@ func (c *compiler) mainSpec(def *agents.Definition) (*compiled, error) {
 		s.spec.Limits = c.in.Limits.Min(ownLimits(def))
 		choice, s.diagnostics = mainChoice(def, c.in.MainChoice, c.in.Models)
 	}
+	s.transfers = c.transfersOf(def)
 	return s, c.finish(s, def, choice, ToolInput{Main: true, DepthLeft: c.maxDepth})
 }
 
@@ -431,6 +437,7 @@ func (c *compiler) finish(s *compiled, def *agents.Definition, choice Choice, to
 	}
 	j := c.judge(def, tools)
 	spec.Policy, s.unresolved = j.policy()
+	j.transfers(&spec.Policy, s.transfers)
 	diags := j.warnings(&spec.Policy, s.unresolved)
 	s.diagnostics = append(s.diagnostics, diags...)
 	if def != nil {
@@ -444,7 +451,7 @@ func (c *compiler) finish(s *compiled, def *agents.Definition, choice Choice, to
 		s.diagnostics = append(s.diagnostics, c.preload(spec, def)...)
 	}
 	var err error
-	if spec.System, err = systemPrompt(c.in, def, tools.Main, &spec.Policy); err == nil {
+	if spec.System, err = systemPrompt(c.in, def, tools.Main || s.owner, &spec.Policy); err == nil {
 		spec.Digest, err = digest(spec)
 	}
 	if err != nil {

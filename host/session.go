@@ -22,6 +22,7 @@ type Session struct {
 	mu       sync.Mutex
 	messages []synapse.Message
 	sent     int
+	owner    string // the spec that answers; empty: the main agent's
 }
 
 // NewSession starts a conversation.
@@ -51,10 +52,10 @@ func (s *Session) Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Ev
 		main := ""
 		defer func() {
 			if st, err := run.Fold(trace.Of(events...), main); err == nil {
-				s.messages = st.Messages
+				s.messages, s.owner = st.Messages, st.Spec.ID
 			}
 		}()
-		for e, err := range s.h.Run(ctx, Input{Prompt: prompt, Messages: s.messages}) {
+		for e, err := range s.h.Run(ctx, Input{Prompt: prompt, Messages: s.messages, Spec: s.h.ownerOf(s.owner)}) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -70,6 +71,17 @@ func (s *Session) Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Ev
 			}
 		}
 	}
+}
+
+// ownerOf returns the spec of a conversation's owner, empty for the main agent,
+// also when the owner is no longer there.
+func (h *Host) ownerOf(id string) string {
+	for _, e := range h.Graph().Edges {
+		if e.Kind == synapse.EdgeTransfer && e.To == id {
+			return id
+		}
+	}
+	return ""
 }
 
 // Switch turns an agent on or off for this user, in every workspace, from the

@@ -25,6 +25,9 @@ const maxCause = 1000
 // delegate runs one of the tools that start, follow and stop sub-agents.
 func (l *loop) delegate(s *step) error {
 	l.rt.Emit(&synapse.ToolStarted{Call: *s.call, Intent: s.v.intent, Key: s.key, Effect: synapse.EffectKeyed})
+	if isTransfer(s.call.Name) {
+		return l.transfer(s)
+	}
 	switch s.call.Name {
 	case toolTask, toolWorkflow:
 		return l.task(s)

@@ -126,6 +126,12 @@ func (f *folder) add(e *synapse.Event) {
 			c.Done, c.Told, c.Outcome = true, !c.Background, b.Outcome
 		}
 		f.at.Total = f.at.Total.Add(b.Total)
+	case *synapse.HandedOff:
+		f.flush()
+		st.handOver(b)
+		if b.Messages != nil {
+			f.at.Base = len(st.Messages)
+		}
 	case *synapse.RunFinished:
 		if b.Limit == LimitApproval {
 			return // it goes on when the question is answered

@@ -48,6 +48,9 @@ type loop struct {
 	model     string   // who gave the last reply
 	usage     synapse.Usage
 	total     synapse.Usage
+	moving    *synapse.HandedOff // to be done when the calls of the reply are
+	handed    []handing          // since the user's message
+	whole     synapse.Limits     // of the request, whoever owns it
 	// spent names the limit that takes the tools away at the next turn.
 	spent string
 	cause string
@@ -191,6 +194,11 @@ func (l *loop) react() *synapse.Outcome {
 		l.past = nil
 		if err != nil {
 			return end(l.broken(err))
+		}
+		if l.moving != nil {
+			if err := l.handOver(); err != nil {
+				return end(l.broken(err))
+			}
 		}
 		return nil
 	}

@@ -25,6 +25,9 @@ type ProgramOptions struct {
 	// DescriptionBudget bounds the descriptions of the agents in the task
 	// tool's text, in tokens of four bytes. 0 means 4,000.
 	DescriptionBudget int
+	// MaxHandoffs bounds how often a request changes hands; 0 means
+	// DefaultMaxHandoffs.
+	MaxHandoffs int
 	// Funcs are the functions that nodes of workflows call, by name.
 	Funcs map[string]synapse.NodeFunc
 }
@@ -54,8 +57,10 @@ type preparedSpec struct {
 	defs   []synapse.ToolDef // what is offered, in the policy's order
 	agents []callee
 	flows  []callee // the workflows it may run
-	output *jsonschema.Resolved
-	flow   *preparedFlow // nil for an agent
+	// transfers are those it may hand the conversation over to, by the tool's name.
+	transfers map[string]*synapse.Spec
+	output    *jsonschema.Resolved
+	flow      *preparedFlow // nil for an agent
 }
 
 // A callee is a sub-agent as its caller may name it.
@@ -105,6 +110,7 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 		}
 		p.specs[s.ID] = &preparedSpec{spec: s}
 	}
+	var err error
 	for _, e := range g.Edges {
 		from, ok := p.specs[e.From]
 		to, ok2 := p.specs[e.To]
@@ -113,6 +119,16 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 		}
 		if e.Kind == synapse.EdgeCall {
 			from.agents = append(from.agents, callee{names: e.Names, spec: to.spec})
+		}
+		if e.Kind == synapse.EdgeTransfer {
+			if from.transfers == nil {
+				from.transfers = map[string]*synapse.Spec{}
+			}
+			name := e.Names[0]
+			from.transfers[name] = to.spec
+			if p.delegation[name], err = prepareTool(synapse.Tool{Name: name, Schema: transferSchema}, opt); err != nil {
+				return nil, err
+			}
 		}
 		if e.Kind == synapse.EdgeFlow {
 			from.flows = append(from.flows, callee{names: e.Names, spec: to.spec})
@@ -141,6 +157,9 @@ func (p *Program) entry(in Input) (*synapse.Spec, error) {
 			return p.Entry(), nil
 		}
 	}
+	if id == "" && in.Before != nil && p.owns(in.Before.Spec.ID) {
+		id = in.Before.Spec.ID // who owns the conversation answers on
+	}
 	if id == "" {
 		return p.Entry(), nil
 	}
@@ -149,6 +168,16 @@ func (p *Program) entry(in Input) (*synapse.Spec, error) {
 		return nil, fmt.Errorf("run: the graph has no spec %q", id)
 	}
 	return ps.spec, nil
+}
+
+// owns reports whether a spec is one that a conversation can be handed over to.
+func (p *Program) owns(id string) bool {
+	for _, e := range p.graph.Edges {
+		if e.Kind == synapse.EdgeTransfer && e.To == id {
+			return true
+		}
+	}
+	return false
 }
 
 // Graph returns the graph that the program was made from.
@@ -268,7 +297,7 @@ func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
 	}
 	fresh := &preparedSpec{spec: spec}
 	if ok {
-		fresh.agents, fresh.flows = ps.agents, ps.flows
+		fresh.agents, fresh.flows, fresh.transfers = ps.agents, ps.flows, ps.transfers
 	}
 	if err := p.prepareSpec(fresh); err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 	e.Seq, e.Time, e.Kind, e.Body = q.seq, q.now(), kind, body
 	q.joined = 0
 	r.ended = kind == synapse.KindRunFinished
+	if h, ok := body.(*synapse.HandedOff); ok {
+		r.who.Agent = h.To // from the next event on
+	}
 	q.pending = append(q.pending, e)
 }
 

@@ -41,7 +41,7 @@ func DelegationTools() []synapse.ToolDef {
 }
 
 func isDelegation(name string) bool {
-	return name == toolTask || name == toolTaskOutput || name == toolTaskStop || name == toolWorkflow
+	return name == toolTask || name == toolTaskOutput || name == toolTaskStop || name == toolWorkflow || isTransfer(name)
 }
 
 var (
@@ -79,6 +79,9 @@ type taskStopArgs struct {
 // delegationDef writes what a spec's model reads about delegation.
 func delegationDef(name string, ps *preparedSpec, opt ProgramOptions) (synapse.ToolDef, error) {
 	var def synapse.ToolDef
+	if to, ok := ps.transfers[name]; ok {
+		def = transferDef(name, to)
+	}
 	switch name {
 	case toolTask:
 		agents := strings.Join(agentLines(ps.agents, opt.DescriptionBudget*4), "\n")
