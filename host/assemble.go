@@ -87,6 +87,7 @@ func (h *Host) openJournal(ctx context.Context, set *settings.Settings) error {
 			return fmt.Errorf("open the journal: %w", err)
 		}
 		h.journal = j
+		h.liveDir = filepath.Join(state, liveFolder)
 		h.closers = append(h.closers, j)
 	}
 	return nil

@@ -116,6 +116,7 @@ type Host struct {
 	journal   trace.Journal
 	closers   []io.Closer
 	results   string // directory of long results
+	liveDir   string // where requests that go on are marked; empty: nowhere
 	models    *models
 	local     run.Local
 	warnings  []string // of opening: skills, seeds
@@ -223,7 +224,7 @@ func (h *Host) current() *assembly {
 // run_finished event whose ParentRun is empty.
 func (h *Host) Run(ctx context.Context, in Input) iter.Seq2[*synapse.Event, error] {
 	a := h.current()
-	return h.local.Run(ctx, a.program, in)
+	return h.stream(ctx, a.program, in)
 }
 
 // Registry returns the agents there are.

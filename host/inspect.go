@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -32,15 +33,33 @@ func LoadRegistry(opt Options) (*agents.Registry, []agents.Diagnostic, error) {
 // Neither settings nor definitions are read. The error is [fs.ErrNotExist] when
 // nothing has been written yet.
 func OpenJournal(ctx context.Context, opt Options) (*trace.SQLite, error) {
-	state := settings.Sources{Home: opt.Home, Environ: opt.Environ}.StateDir()
+	return openJournal(ctx, opt, trace.SQLiteOptions{ReadOnly: true})
+}
+
+// EditJournal is [OpenJournal] for naming, deleting and posting too.
+func EditJournal(ctx context.Context, opt Options) (*trace.SQLite, error) {
+	if j, err := OpenJournal(ctx, opt); errors.Is(err, fs.ErrNotExist) {
+		return nil, err // nothing is made where nothing is
+	} else if err == nil {
+		j.Close()
+	}
+	return openJournal(ctx, opt, trace.SQLiteOptions{})
+}
+
+func openJournal(ctx context.Context, opt Options, how trace.SQLiteOptions) (*trace.SQLite, error) {
+	state := stateDir(opt)
 	if state == "" {
 		return nil, fmt.Errorf("open the journal: there is neither a home directory nor XDG_STATE_HOME: %w", fs.ErrNotExist)
 	}
-	j, err := trace.OpenSQLite(ctx, filepath.Join(state, journalFile), trace.SQLiteOptions{ReadOnly: true})
+	j, err := trace.OpenSQLite(ctx, filepath.Join(state, journalFile), how)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	return j, nil
+}
+
+func stateDir(opt Options) string {
+	return settings.Sources{Home: opt.Home, Environ: opt.Environ}.StateDir()
 }
 
 // registry reads the definitions of every layer and takes out what the user has

@@ -2,9 +2,12 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/synapse-agents/synapse"
@@ -17,22 +20,88 @@ import (
 // Requests of a session run one after the other; a Session may be handed from
 // goroutine to goroutine.
 type Session struct {
-	h *Host
+	h  *Host
+	id string
 
-	mu       sync.Mutex
-	messages []synapse.Message
-	sent     int
-	owner    string // the spec that answers; empty: the main agent's
+	mu     sync.Mutex
+	before *run.State // nil before the first request
+	last   string     // the trace of the last request; empty in a fork's beginning
+	sent   int
 }
 
 // NewSession starts a conversation.
-func (h *Host) NewSession() *Session { return &Session{h: h} }
+func (h *Host) NewSession() *Session { return &Session{h: h, id: newSessionID()} }
+
+func newSessionID() string { return "s-" + strings.ToLower(rand.Text()[:12]) }
+
+// OpenSession goes on with a conversation that is in the journal.
+func (h *Host) OpenSession(ctx context.Context, id string) (*Session, error) {
+	all, err := trace.Sessions(ctx, h.journal)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range all {
+		if found.ID != id {
+			continue
+		}
+		s := &Session{h: h, id: id, last: found.Last}
+		if s.before, err = h.conversation(ctx, s.last); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("there is no session %q", id)
+}
+
+// Fork starts a conversation that begins with what has been said in this one.
+func (s *Session) Fork() *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Session{h: s.h, id: newSessionID(), before: s.before}
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.id }
 
 // Messages returns the conversation so far.
 func (s *Session) Messages() []synapse.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.messages)
+	if s.before == nil {
+		return nil
+	}
+	return slices.Clone(s.before.Messages)
+}
+
+// CutOff returns the trace of the last request if that was cut off: [Session.Resume]
+// takes it up. Otherwise it returns nothing.
+func (s *Session) CutOff(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == "" {
+		return "", nil
+	}
+	for sum, err := range s.h.journal.Traces(ctx, trace.TraceQuery{Trace: s.last, Open: true}) {
+		if err != nil {
+			return "", err
+		}
+		return sum.Trace, nil
+	}
+	return "", nil
+}
+
+// Resume goes on with the last request where it was cut off, as [Host.Resume] does.
+func (s *Session) Resume(ctx context.Context) iter.Seq2[*synapse.Event, error] {
+	return func(yield func(*synapse.Event, error) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		defer func() {
+			if st, err := s.h.conversation(context.WithoutCancel(ctx), s.last); err == nil {
+				s.before = st
+			}
+		}()
+		s.h.Resume(ctx, s.last)(yield)
+	}
 }
 
 // Send runs a request within the conversation and yields its events, as
@@ -48,14 +117,21 @@ func (s *Session) Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Ev
 				return
 			}
 		}
+		in := Input{Prompt: prompt, Session: s.id, Spec: s.owner()}
+		switch {
+		case s.before != nil && s.last != "":
+			in.Before, in.After = s.before, s.last
+		case s.before != nil: // a fork holds its beginning itself
+			in.Messages = s.before.Messages
+		}
 		var events []*synapse.Event
 		main := ""
 		defer func() {
-			if st, err := run.Fold(trace.Of(events...), main); err == nil {
-				s.messages, s.owner = st.Messages, st.Spec.ID
+			if st, err := run.FoldAfter(in.Before, trace.Of(events...), main); err == nil {
+				s.before, s.last = st, main
 			}
 		}()
-		for e, err := range s.h.Run(ctx, Input{Prompt: prompt, Messages: s.messages, Spec: s.h.ownerOf(s.owner)}) {
+		for e, err := range s.h.Run(ctx, in) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -73,12 +149,15 @@ func (s *Session) Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Ev
 	}
 }
 
-// ownerOf returns the spec of a conversation's owner, empty for the main agent,
-// also when the owner is no longer there.
-func (h *Host) ownerOf(id string) string {
-	for _, e := range h.Graph().Edges {
-		if e.Kind == synapse.EdgeTransfer && e.To == id {
-			return id
+// owner returns the spec of the agent that the conversation was handed to, empty
+// for the main agent, also when the owner is no longer there.
+func (s *Session) owner() string {
+	if s.before == nil {
+		return ""
+	}
+	for _, e := range s.h.Graph().Edges {
+		if e.Kind == synapse.EdgeTransfer && e.To == s.before.Spec.ID {
+			return e.To
 		}
 	}
 	return ""

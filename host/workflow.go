@@ -14,7 +14,6 @@ import (
 	"github.com/synapse-agents/synapse/internal/settings"
 	"github.com/synapse-agents/synapse/internal/spelling"
 	"github.com/synapse-agents/synapse/run"
-	"github.com/synapse-agents/synapse/trace"
 	"github.com/synapse-agents/synapse/workflow"
 )
 
@@ -105,15 +104,13 @@ func (h *Host) RunWorkflow(ctx context.Context, name string, input map[string]an
 			return
 		}
 		in := run.Input{Prompt: string(text), Spec: compile.WorkflowID(d.Name), Limits: h.opt.Limits}
-		h.local.Run(ctx, a.program, in)(yield)
+		h.stream(ctx, a.program, in)(yield)
 	}
 }
 
 // PausedWorkflow returns where a workflow waits, with its open questions.
 func (h *Host) PausedWorkflow(ctx context.Context, id string) (*run.Checkpoint, error) {
-	at, err := run.Restore(h.journal.Events(ctx, trace.Query{Trace: id}), func(id string) iter.Seq2[*synapse.Event, error] {
-		return h.history(ctx, id)
-	}, nil)
+	at, err := h.checkpoint(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +134,6 @@ func (h *Host) ResumeWorkflow(ctx context.Context, id string, answer *synapse.An
 				at.State.Flow.Answers[q.ID] = *answer
 			}
 		}
-		h.local.Run(ctx, h.current().program, run.Input{From: at})(yield)
+		h.stream(ctx, h.current().program, run.Input{From: at})(yield)
 	}
 }

@@ -184,3 +184,25 @@ func (s *SQLite) Taken(ctx context.Context, ids ...string) error {
 		return err
 	})
 }
+
+// Sizes returns how many bytes the events of each trace take.
+func (s *SQLite) Sizes(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT trace, sum(length(body)) FROM events GROUP BY trace")
+	if err != nil {
+		return nil, s.failed("measure journal", err)
+	}
+	defer rows.Close()
+	sizes := map[string]int64{}
+	for rows.Next() {
+		var name string
+		var n int64
+		if err := rows.Scan(&name, &n); err != nil {
+			return nil, s.failed("measure journal", err)
+		}
+		sizes[name] = n
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.failed("measure journal", err)
+	}
+	return sizes, nil
+}

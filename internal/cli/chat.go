@@ -32,7 +32,14 @@ var slash = regexp.MustCompile(`^/[a-z-]+$`)
 // chat answers prompts from standard input until it ends.
 func (a *app) chat(ctx context.Context) error {
 	c := &conversation{app: a, view: a.newView(), interactive: a.tty != nil}
-	h, err := a.open(ctx, func(o *host.Options) { o.SeedAgents, o.Ask = true, c.view.asker() })
+	from, err := a.earlier(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := a.open(ctx, func(o *host.Options) {
+		o.SeedAgents, o.Ask = true, c.view.asker()
+		from.place(o)
+	})
 	if err != nil {
 		return err
 	}
@@ -43,8 +50,14 @@ func (a *app) chat(ctx context.Context) error {
 	} else {
 		c.lines = readLines(a.p.Stdin)
 	}
-	c.host, c.session = h, h.NewSession()
+	c.host = h
+	if c.session, err = a.session(ctx, h, from); err != nil {
+		return err
+	}
 	var last error
+	if from != nil && from.cutOff {
+		last = c.answer(ctx, a.resume(ctx, h, c.session, from), h.Past(ctx, from.trace))
+	}
 	for {
 		prompt, ok := c.read(ctx)
 		if !ok {
@@ -62,7 +75,7 @@ func (a *app) chat(ctx context.Context) error {
 		case slash.MatchString(prompt):
 			fmt.Fprintf(a.p.Stderr, "unknown command %s: there are /agents and /quit\n", clean(prompt))
 		default:
-			last = c.send(ctx, prompt)
+			last = c.answer(ctx, c.session.Send(ctx, prompt))
 			if ctx.Err() != nil {
 				return &codedError{code: exitInterrupted, err: context.Cause(ctx), quiet: true}
 			}
@@ -80,15 +93,15 @@ type conversation struct {
 	interactive bool
 }
 
-// send answers one prompt. What failed is said, and the conversation goes on; a
+// answer shows a request to its end. What failed is said, and the conversation goes on; a
 // user who sits in front of it has seen it, so that then nothing is returned.
-func (c *conversation) send(ctx context.Context, prompt string) error {
+func (c *conversation) answer(ctx context.Context, events eventStream, past ...eventStream) error {
 	if c.interactive {
 		var done func()
 		ctx, done = c.interrupts.during(ctx)
 		defer done()
 	}
-	out, err := c.follow(c.view, c.session.Send(ctx, prompt))
+	out, err := c.follow(c.view, events, past...)
 	if err == nil {
 		err = c.ended(out)
 	} else if c.interactive {

@@ -48,7 +48,7 @@ func Main(ctx context.Context, p *Process) int {
 	defer stop()
 	defer a.tty.speak()
 	root := a.root()
-	root.SetArgs(p.Args)
+	root.SetArgs(resumeArgs(p.Args))
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
@@ -98,7 +98,7 @@ prompt.`,
 	a.flags.register(root.PersistentFlags())
 	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this `prompt` and exit")
 	root.AddCommand(
-		a.runCommand(), a.chatCommand(), a.agentsCommand(), a.workflowCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
+		a.runCommand(), a.chatCommand(), a.resumeCommand(), a.sessionsCommand(), a.taskCommand(), a.agentsCommand(), a.workflowCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

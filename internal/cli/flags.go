@@ -42,6 +42,9 @@ type flags struct {
 	plain           bool
 	verbose         bool
 	prompt          string
+	resume          string
+	goOn            bool
+	fork            bool
 
 	set *pflag.FlagSet
 }
@@ -62,6 +65,9 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.DurationVar(&f.timeout, "timeout", 0, "time from start to end, such as 10m")
 	set.StringVar(&f.format, "output-format", formatText, "`format` of the answer: text, json or stream-json")
 	set.StringVar(&f.schema, "output-schema", "", "JSON `schema` of the answer: inline, or a file")
+	set.StringVar(&f.resume, "resume", "", "go on with a conversation or a request that was cut off: its `ID`, name or \"last\"")
+	set.BoolVar(&f.goOn, "continue", false, "go on with the last conversation in this workspace")
+	set.BoolVar(&f.fork, "fork", false, "with --resume or --continue: leave that conversation as it is, and begin another with what was said in it")
 	set.BoolVar(&f.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
 	set.BoolVar(&f.plain, "plain", false, "lines of text alone, for screen readers: no screen, nothing that moves")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")

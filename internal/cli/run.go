@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated.`,
   git diff | synapse run "Review this change" --agent reviewer --readonly
   synapse run "Which tests fail?" --output-format json --timeout 10m`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !isInput(a.p.Stdin) {
+			if len(args) == 0 && !isInput(a.p.Stdin) && !a.flags.earlier() {
 				return usagef("a prompt is missing: synapse run \"…\"")
 			}
 			return nil
@@ -43,20 +44,41 @@ service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated.`,
 	}
 }
 
-// run answers one prompt.
+// run answers one prompt, or goes on with a request that was cut off.
 func (a *app) run(ctx context.Context, args []string) error {
-	prompt, err := a.prompt(ctx, args)
+	from, err := a.earlier(ctx)
 	if err != nil {
 		return err
 	}
+	prompt := ""
+	if from == nil || len(args) > 0 || isInput(a.p.Stdin) {
+		if prompt, err = a.prompt(ctx, args); err != nil {
+			return err
+		}
+	} else if !from.cutOff {
+		return usagef("a prompt is missing: request %s has ended (%s), so there is nothing to go on with but a new prompt", from.trace, words(from.status))
+	}
 	view := a.newView()
-	h, err := a.open(ctx, func(o *host.Options) { o.SeedAgents, o.Ask = true, view.asker() })
+	h, err := a.open(ctx, func(o *host.Options) {
+		o.SeedAgents, o.Ask = true, view.asker()
+		from.place(o)
+	})
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	session, err := a.session(ctx, h, from)
+	if err != nil {
+		return err
+	}
+	if from != nil && from.cutOff {
+		out, err := a.follow(view, a.resume(ctx, h, session, from), h.Past(ctx, from.trace))
+		if err != nil || prompt == "" {
+			return cmp.Or(err, a.ended(out))
+		}
+	}
 	a.sayModel(h)
-	out, err := a.follow(view, h.Run(ctx, host.Input{Prompt: prompt}))
+	out, err := a.follow(view, session.Send(ctx, prompt))
 	if err != nil {
 		return err
 	}
@@ -132,9 +154,19 @@ func (a *app) sayModel(h *host.Host) {
 }
 
 // follow reads a request's events to the end and prints what the format asks for.
-func (a *app) follow(view *view, events eventStream) (synapse.Outcome, error) {
+// Past are events of the same request that were shown before: they count, and are
+// not shown again.
+func (a *app) follow(view *view, events eventStream, past ...eventStream) (synapse.Outcome, error) {
 	var out synapse.Outcome
 	sum := newSummary()
+	for _, events := range past {
+		for e, err := range events {
+			if err != nil {
+				return out, err
+			}
+			sum.add(e)
+		}
+	}
 	encoder := json.NewEncoder(a.p.Stdout)
 	encoder.SetEscapeHTML(false)
 	view.start()

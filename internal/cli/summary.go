@@ -11,6 +11,7 @@ type eventStream = iter.Seq2[*synapse.Event, error]
 // result is what --output-format json prints. It is documented and stable.
 type result struct {
 	TraceID  string         `json:"trace_id"`
+	Session  string         `json:"session_id,omitempty"`
 	Status   synapse.Status `json:"status"`
 	Content  string         `json:"content"`
 	Cause    string         `json:"cause,omitempty"`
@@ -56,6 +57,9 @@ func (s *summary) add(e *synapse.Event) {
 	switch b := e.Body.(type) {
 	case *synapse.RunStarted:
 		s.r.TraceID = e.Trace
+		if b.Session != "" {
+			s.r.Session = b.Session
+		}
 		if e.ParentRun == "" {
 			break
 		}

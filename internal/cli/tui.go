@@ -27,6 +27,14 @@ func (a *app) screen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	from, err := a.earlier(ctx)
+	if err != nil {
+		return err
+	}
+	if from != nil && from.cutOff && !a.flags.fork {
+		return usagef("request %s was cut off: finish it with `synapse resume %s` first", from.trace, from.trace)
+	}
+	from.place(&opt)
 	b := &backend{app: a}
 	if b.workspace, err = filepath.Abs(opt.Workspace); err != nil {
 		return fmt.Errorf("find the workspace: %w", err)
@@ -43,8 +51,12 @@ func (a *app) screen(ctx context.Context) error {
 	}
 	defer b.host.Close()
 	b.main = b.host.Main().Agent
+	session, err := a.session(ctx, b.host, from)
+	if err != nil {
+		return err
+	}
 	goodbye, err := tui.Run(ctx, tui.Terminal{In: a.p.Stdin, Out: a.p.Stdout, Environ: a.p.Environ}, tui.Options{
-		Session:   b.host.NewSession(),
+		Session:   session,
 		Status:    b.status,
 		Questions: questions,
 		Agents:    b,
