@@ -3,7 +3,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build check compile test vet staticcheck format docs size bench fuzz clean
+.PHONY: build check compile test kill vet staticcheck format docs size bench fuzz clean
 
 build: ## the program, ./synapse
 	$(GO) build -trimpath -ldflags="-s -w" -o synapse ./cmd/synapse
@@ -16,6 +16,9 @@ compile:
 
 test: ## all tests, with the race detector; the docs checks are among them
 	$(GO) test -race ./...
+
+kill: ## kills the program at 110 moments of a request and resumes it each time
+	SYNAPSE_KILLS=110 $(GO) test -run '^TestKill$$' ./internal/cli
 
 vet:
 	$(GO) vet ./...
