@@ -208,6 +208,12 @@ func (r *ModelRef) UnmarshalText(text []byte) error {
 	return err
 }
 
+// ModelSize is how much a model takes in and gives out, in tokens. 0 is unknown.
+type ModelSize struct {
+	Window    int64 `json:"window,omitempty"`     // of a request and its reply together
+	MaxOutput int64 `json:"max_output,omitempty"` // of one reply
+}
+
 // Effort is how much a model is asked to reason.
 type Effort string
 

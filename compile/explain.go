@@ -23,7 +23,7 @@ type Explanation struct {
 	Limits     synapse.Limits `json:"limits"`
 	// Permissions are the rules that judge single calls, by source.
 	Permissions []policy.Source `json:"permissions,omitempty"`
-	Warnings    []string        `json:"warnings"` // codes
+	Warnings    []string        `json:"warnings"` // codes, each once
 	// Diagnostics are the warnings in full.
 	Diagnostics []agents.Diagnostic `json:"-"`
 	// Spec is what all of this was read off.
@@ -111,7 +111,9 @@ func (e *Explanation) fill(s *compiled, def *agents.Definition) {
 	e.Permissions = spec.Policy.Rules
 	e.Warnings = []string{}
 	for _, d := range s.diagnostics {
-		e.Warnings = append(e.Warnings, d.Code)
+		if !slices.Contains(e.Warnings, d.Code) { // each occurrence is in Diagnostics
+			e.Warnings = append(e.Warnings, d.Code)
+		}
 	}
 	e.Diagnostics = s.diagnostics
 	e.Spec = *spec

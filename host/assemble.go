@@ -198,6 +198,7 @@ func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []
 		return nil, configErrorf("%w", err)
 	}
 	a.diagnostics = append(a.diagnostics, diags...)
+	a.warnings = append(a.warnings, h.models.costWarnings(set, graph)...)
 	if len(h.opt.OutputSchema) > 0 {
 		for i := range graph.Specs {
 			if graph.Specs[i].ID == graph.Entry {

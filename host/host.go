@@ -173,6 +173,7 @@ func Open(ctx context.Context, opt Options) (*Host, error) {
 	}
 	h.local = run.Local{
 		Model:       func(ref synapse.ModelRef) (synapse.Model, error) { return h.models.model(h.current().settings, ref) },
+		Size:        h.Size,
 		Ask:         opt.Ask,
 		Append:      func(ctx context.Context, events []*synapse.Event) error { return h.journal.Append(ctx, events...) },
 		History:     h.history,

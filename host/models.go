@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/synapse-agents/synapse"
@@ -21,7 +22,8 @@ import (
 // names none.
 type models struct {
 	own  map[string]synapse.Model
-	home string // "": no file of the user's is read
+	home string                            // "": no file of the user's is read
+	now  atomic.Pointer[settings.Settings] // those that prices are read from
 
 	mu     sync.Mutex
 	made   map[madeKey]synapse.Model
@@ -61,11 +63,15 @@ func (m *models) model(set *settings.Settings, ref synapse.ModelRef) (synapse.Mo
 	if err != nil {
 		return nil, err
 	}
+	m.now.Store(set)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := madeKey{cfg.Provider, cfg.BaseURL, cfg.APIKey, fmt.Sprint(cfg.Wire, cfg.Cloud)}
 	if made, ok := m.made[key]; ok {
 		return made, nil
+	}
+	cfg.Price = func(name string) (remote.Price, bool) {
+		return m.price(synapse.ModelRef{Provider: cfg.Provider, Name: name})
 	}
 	made, err := remote.New(cfg)
 	if err != nil {

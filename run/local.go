@@ -20,6 +20,9 @@ import (
 type Local struct {
 	// Model returns the model of a reference.
 	Model func(synapse.ModelRef) (synapse.Model, error)
+	// Size says how much a model takes. Nil: nothing is known of any model. It
+	// may be called from several goroutines at once.
+	Size func(synapse.ModelRef) synapse.ModelSize
 	// Ask puts a question to the user. Several may be open at once, told apart
 	// by their id. Nil: nobody is there, and every question is a denial.
 	Ask func(context.Context, synapse.Ask) (synapse.Answer, error)

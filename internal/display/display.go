@@ -70,8 +70,8 @@ func Seconds(d time.Duration) string {
 // Cost says what usage has cost, which nobody knows for a model without a price.
 func Cost(u synapse.Usage) string {
 	switch {
-	case u.CostUSD == nil && u.Tokens() == 0:
-		return "$0"
+	case u.CostUSD == nil && u.Requests == 0 && u.Tokens() == 0:
+		return "none" // no request has been counted: that is no price
 	case u.CostUSD == nil:
 		return "unknown"
 	case *u.CostUSD == 0:

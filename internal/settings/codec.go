@@ -33,6 +33,7 @@ const (
 	KindEffortMap   Kind = "effort map"
 	KindPermissions Kind = "permissions" // tool → action, or tool → pattern → action, in order
 	KindProviders   Kind = "providers"
+	KindModelFacts  Kind = "model facts"
 	KindRawMap      Kind = "raw map" // read by whoever it is for
 	KindRaw         Kind = "raw"
 )
@@ -251,6 +252,16 @@ func modelCodec() codec[string] {
 			_, err := synapse.ParseModelRef(s)
 			return s, err == nil && !strings.ContainsFunc(s, unicode.IsControl)
 		})
+}
+
+// chainCodec reads a model to fall back on: a model or an alias. "inherit" is
+// none: there is nothing above it to inherit from.
+func chainCodec() codec[string] {
+	model := modelCodec()
+	return wordCodec(KindModel, "provider:model (such as openai:gpt-5) or one of model_aliases", func(s string) (string, bool) {
+		v, f := model.text(s)
+		return v, f == nil && v != ""
+	})
 }
 
 // aliasedCodec reads what an alias stands for: a model, never another alias.

@@ -35,6 +35,7 @@ type Settings struct {
 	ModelAliases    map[string]Value[string] // alias → provider:model
 	FallbackModels  Value[[]string]
 	Providers       map[string]Value[Provider]
+	Models          map[string]Value[Model] // by provider:model
 	ProbeLocal      Value[bool]
 
 	EnableSubagents                  Value[bool]
