@@ -217,6 +217,7 @@ func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []
 		if _, err := h.models.model(set, ref); err != nil {
 			return nil, err
 		}
+		a.warnings = append(a.warnings, h.models.nameWarning(set, ref)...)
 	}
 	return a, nil
 }

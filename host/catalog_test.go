@@ -96,3 +96,21 @@ func TestCostLimitWarning(t *testing.T) {
 		}
 	}
 }
+
+// A name that is nearly one of the catalogue's is asked about; one that is
+// like none may be newer than the catalogue.
+func TestModelNameWarning(t *testing.T) {
+	for name, want := range map[string]string{
+		"openai:gtp-5":             "did you mean openai:gpt-5?",
+		"openai:gpt-5":             "",
+		"openai:quite-another-one": "",
+	} {
+		p := newPlace(t, nil)
+		p.opt.Environ = append(p.opt.Environ, "OPENAI_API_KEY=k")
+		h := p.open(func(o *host.Options) { o.Settings[0].Value = name })
+		all := strings.Join(h.Warnings(), "\n")
+		if want == "" && strings.Contains(all, "did you mean") || !strings.Contains(all, want) {
+			t.Errorf("%s: warnings %q, want %q", name, all, want)
+		}
+	}
+}

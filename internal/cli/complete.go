@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/synapse-agents/synapse/compile"
 	"github.com/synapse-agents/synapse/host"
 	"github.com/synapse-agents/synapse/internal/settings"
-	"github.com/synapse-agents/synapse/model/offline"
 	"github.com/synapse-agents/synapse/model/remote"
 	"github.com/synapse-agents/synapse/trace"
 )
@@ -66,28 +64,27 @@ func (a *app) agentNames(want func(*agents.Definition) bool) ([]string, cobra.Sh
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeModel offers the user's aliases, the models that settings name, and
-// the providers there are.
+// completeModel offers the user's aliases, the models that `synapse models`
+// lists without asking a server, and the providers there are.
 func (a *app) completeModel(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	names := []string{offline.Provider + ":" + offline.Name}
-	if src, err := a.sources(); err == nil {
-		if set, _, err := settings.Load(src); err == nil {
-			names = append(names, slices.Sorted(maps.Keys(set.ModelAliases))...)
-			names = append(names, set.FallbackModels.V...)
-			for _, v := range []string{set.Model.V, set.SubagentDefaultModel.V} {
-				if v != "" {
-					names = append(names, v)
-				}
-			}
-			for _, provider := range slices.Sorted(maps.Keys(set.Providers)) {
-				for _, m := range set.Providers[provider].V.Models {
-					names = append(names, provider+":"+m)
-				}
-			}
-		}
+	opt, err := a.options()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	models, err := host.KnownModels(opt)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
 	}
 	directive := cobra.ShellCompDirectiveNoFileComp
-	if !strings.Contains(word, ":") { // then the provider comes first, and its model is typed
+	byProvider := strings.Contains(word, ":")
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Aliases...)
+		if byProvider || m.Source != host.SourceCatalogue { // else the provider comes first
+			names = append(names, m.Ref.String())
+		}
+	}
+	if !byProvider {
 		directive |= cobra.ShellCompDirectiveNoSpace
 		for _, p := range remote.Providers() {
 			names = append(names, p.Name+":")
