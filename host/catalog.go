@@ -32,22 +32,13 @@ var catalogue = sync.OnceValue(func() map[string]*catwalk.Provider {
 // catalogued returns the catalogue's entry of a provider, nil where it has
 // none. A server on this machine has none, whatever its models are called.
 func catalogued(provider string) *catwalk.Provider {
-	if row, ok := rowOf(provider); !ok || row.Local {
+	if row, ok := remote.Lookup(provider); !ok || row.Local {
 		return nil
 	}
 	if provider == "vertex" {
 		provider = string(catwalk.InferenceProviderVertexAI)
 	}
 	return catalogue()[provider]
-}
-
-func rowOf(provider string) (remote.Provider, bool) {
-	rows := remote.Providers()
-	i := slices.IndexFunc(rows, func(p remote.Provider) bool { return p.Name == provider })
-	if i < 0 {
-		return remote.Provider{}, false
-	}
-	return rows[i], true
 }
 
 // dateEnd is the date at the end of a model's name: gpt-5-2025-08-07 is gpt-5,
@@ -109,7 +100,7 @@ func (m *models) factsOf(set *settings.Settings, ref synapse.ModelRef) facts {
 		return f
 	}
 	said := set.Models[ref.String()].V
-	row, _ := rowOf(ref.Provider)
+	row, _ := remote.Lookup(ref.Provider)
 	_, replaced := set.Providers[ref.Provider]
 	if row.Local && !replaced {
 		// A local Ollama passes models of this name on to a paid service.
@@ -143,10 +134,11 @@ func (m *models) factsOf(set *settings.Settings, ref synapse.ModelRef) facts {
 }
 
 // elsewhere reports whether a provider is asked at another address than its own.
+// One that every customer has an address of is not.
 func (m *models) elsewhere(set *settings.Settings, provider string) bool {
-	row, _ := rowOf(provider)
+	row, _ := remote.Lookup(provider)
 	cfg, _ := m.config(set, provider) // a missing key leaves the address as it is
-	return cfg.BaseURL != "" && strings.TrimRight(cfg.BaseURL, "/") != row.BaseURL
+	return row.BaseURL != "" && cfg.BaseURL != "" && strings.TrimRight(cfg.BaseURL, "/") != row.BaseURL
 }
 
 // onThisMachine reports whether a provider is asked on loopback.

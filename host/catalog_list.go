@@ -178,7 +178,10 @@ func (m *models) missing(set *settings.Settings, provider string, err error) str
 	if p, ok := set.Providers[provider]; ok {
 		return cmp.Or(p.V.APIKeyEnv, err.Error())
 	}
-	row, _ := rowOf(provider)
+	row, _ := remote.Lookup(provider)
+	if _, set := set.Secrets.Get(row.KeyEnv); set || len(row.Env) > 0 { // there is more to it than a key
+		return err.Error()
+	}
 	return cmp.Or(row.KeyEnv, err.Error())
 }
 

@@ -108,7 +108,8 @@ func (a *app) listModels(ctx context.Context, f modelFilter, asJSON bool) error 
 	return t.write(a.p.Stdout, a.width())
 }
 
-func dollars(v float64) string { return "$" + strconv.FormatFloat(v, 'f', -1, 64) }
+// dollars writes a price; the catalogue's have the dust of binary fractions.
+func dollars(v float64) string { return fmt.Sprintf("$%.4g", v) }
 
 // tokenSize writes a number of tokens short: 400k, 1M.
 func tokenSize(n int64) string {
