@@ -121,7 +121,7 @@ type EdgeKind string
 const EdgeCall EdgeKind = "call"
 
 // EdgeTransfer lets the spec at From hand the conversation over to the one at
-// To, through the tool that is the edge's first name. EdgeFlow lets From run the
+// To, through the tool that is the edge's second name. EdgeFlow lets From run the
 // workflow at To, through the run_workflow tool.
 const (
 	EdgeTransfer EdgeKind = "transfer"

@@ -136,7 +136,7 @@ func (c *compiler) owners(level []group) ([]group, error) {
 			if ids[to] == "" {
 				return nil, fmt.Errorf("compile: agent %q hands over to %q, which was not compiled", from, to)
 			}
-			c.graph.Edges = append(c.graph.Edges, synapse.Edge{Kind: synapse.EdgeTransfer, From: ids[from], To: ids[to], Names: []string{tool, to}})
+			c.graph.Edges = append(c.graph.Edges, synapse.Edge{Kind: synapse.EdgeTransfer, From: ids[from], To: ids[to], Names: []string{to, tool}})
 		}
 	}
 	return level, nil

@@ -264,7 +264,13 @@ func checkGraph(t testing.TB, in *compile.Input, g *synapse.Graph) {
 			t.Errorf("two specs have the ID %q", s.ID)
 		}
 		specs[s.ID] = s
-		checkPartition(t, in.Tools, s)
+		tools := in.Tools
+		for _, e := range g.Edges { // whoever hands over has a tool for each receiver
+			if e.Kind == synapse.EdgeTransfer && e.From == s.ID {
+				tools = append(tools[:len(tools):len(tools)], compile.HostTool{Name: e.Names[1]})
+			}
+		}
+		checkPartition(t, tools, s)
 		if len(s.Digest) != 64 {
 			t.Errorf("%s: digest %q is no SHA-256 in hex", s.ID, s.Digest)
 		}
@@ -288,6 +294,12 @@ func checkGraph(t testing.TB, in *compile.Input, g *synapse.Graph) {
 				t.Errorf("%s has two edges called %q", e.From, name)
 			}
 			names[[2]string{e.From, name}] = true
+		}
+		if e.Kind == synapse.EdgeTransfer {
+			if !slices.Contains(from.Policy.Allow, e.Names[1]) {
+				t.Errorf("%s has an edge and no tool %s", e.From, e.Names[1])
+			}
+			continue // and an owner may hand over to the main agent
 		}
 		if !slices.Contains(from.Policy.Allow, "task") {
 			t.Errorf("%s has an edge and no task tool", e.From)

@@ -124,7 +124,10 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 			if from.transfers == nil {
 				from.transfers = map[string]*synapse.Spec{}
 			}
-			name := e.Names[0]
+			if len(e.Names) < 2 {
+				return nil, fmt.Errorf("prepare graph: the transfer %s → %s has no tool", e.From, e.To)
+			}
+			name := e.Names[1]
 			from.transfers[name] = to.spec
 			if p.delegation[name], err = prepareTool(synapse.Tool{Name: name, Schema: transferSchema}, opt); err != nil {
 				return nil, err
