@@ -50,12 +50,13 @@ func (a *app) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	prompt := ""
-	if from == nil || len(args) > 0 || isInput(a.p.Stdin) {
-		if prompt, err = a.prompt(ctx, args); err != nil {
-			return err
-		}
-	} else if !from.cutOff {
+	prompt, err := a.prompt(ctx, args, from != nil)
+	switch {
+	case err != nil:
+		return err
+	case prompt == "" && from == nil:
+		return usagef("the prompt is empty")
+	case prompt == "" && !from.cutOff:
 		return usagef("a prompt is missing: request %s has ended (%s), so there is nothing to go on with but a new prompt", from.trace, words(from.status))
 	}
 	view := a.newView()
@@ -89,11 +90,11 @@ func (a *app) run(ctx context.Context, args []string) error {
 // piped in. A program that starts this one may leave a pipe open for ever.
 const stdinPatience = 3 * time.Second
 
-// prompt joins the arguments with what is piped in.
-func (a *app) prompt(ctx context.Context, args []string) (string, error) {
+// prompt joins the arguments with what is piped in. Without need, nothing has to be.
+func (a *app) prompt(ctx context.Context, args []string, noNeed bool) (string, error) {
 	prompt := strings.Join(args, " ")
 	if isInput(a.p.Stdin) {
-		data, err := a.readStdin(ctx, strings.TrimSpace(prompt) != "" && !isFile(a.p.Stdin))
+		data, err := a.readStdin(ctx, (noNeed || strings.TrimSpace(prompt) != "") && !isFile(a.p.Stdin))
 		if err != nil {
 			return "", err
 		}
@@ -102,7 +103,7 @@ func (a *app) prompt(ctx context.Context, args []string) (string, error) {
 		}
 	}
 	if strings.TrimSpace(prompt) == "" {
-		return "", usagef("the prompt is empty")
+		return "", nil
 	}
 	return prompt, nil
 }

@@ -134,6 +134,7 @@ var varying = []struct {
 	with    string
 }{
 	{regexp.MustCompile(`\b[A-Z2-7]{16}\b`), "TRACE"},
+	{regexp.MustCompile(`\bs-[a-z2-7]{12}\b`), "SESSION"},
 	{regexp.MustCompile(`\bt-[0-9a-f]{10}\b`), "TASK"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b`), "DATE"},
 	{regexp.MustCompile(`\b\d+\.\ds\b`), "TIME"},
