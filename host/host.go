@@ -97,6 +97,11 @@ type Options struct {
 	Ask func(context.Context, synapse.Ask) (synapse.Answer, error)
 	// Log gets what is nobody's result. Nil: discarded.
 	Log *slog.Logger
+	// DefaultModel is the main agent's model where no setting names one. Empty: it
+	// is found by what is configured.
+	DefaultModel string
+	// Intercept stands between the runs and their models; nil: nothing does.
+	Intercept run.Intercept
 	// SeedAgents writes the definitions of the built-in roles into the user's
 	// layer where they are missing, as files to edit.
 	SeedAgents bool
@@ -175,6 +180,7 @@ func Open(ctx context.Context, opt Options) (*Host, error) {
 		Model:       func(ref synapse.ModelRef) (synapse.Model, error) { return h.models.model(h.current().settings, ref) },
 		Size:        h.Size,
 		Ask:         opt.Ask,
+		Intercept:   opt.Intercept,
 		Append:      func(ctx context.Context, events []*synapse.Event) error { return h.journal.Append(ctx, events...) },
 		History:     h.history,
 		Keep:        h.keep,

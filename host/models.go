@@ -21,6 +21,7 @@ import (
 // models makes models of references, and finds the main agent's when the user
 // names none.
 type models struct {
+	def  string // Options.DefaultModel
 	own  map[string]synapse.Model
 	home string                            // "": no file of the user's is read
 	now  atomic.Pointer[settings.Settings] // those that prices are read from
@@ -36,7 +37,7 @@ type models struct {
 type madeKey struct{ provider, baseURL, key, rest string }
 
 func newModels(opt Options) *models {
-	return &models{own: opt.Models, home: opt.Home, made: map[madeKey]synapse.Model{}}
+	return &models{def: opt.DefaultModel, own: opt.Models, home: opt.Home, made: map[madeKey]synapse.Model{}}
 }
 
 // known reports whether there is a provider of that name.
@@ -184,6 +185,14 @@ func (m *models) choose(ctx context.Context, set *settings.Settings) (compile.Ch
 			return c, configErrorf("%s: %w", set.Model.Origin, err)
 		}
 		c.Model, c.ModelOrigin = ref, originOf(set.Model.Origin)
+		return c, nil
+	}
+	if m.def != "" {
+		ref, err := m.resolve(set, m.def)
+		if err != nil {
+			return c, configErrorf("the default model: %w", err)
+		}
+		c.Model, c.ModelOrigin = ref, "the program"
 		return c, nil
 	}
 	ref, origin, err := m.configured(ctx, set)

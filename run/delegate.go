@@ -173,8 +173,12 @@ func (l *loop) resume(s *step, in *ChildInput, args taskArgs) (refusal string, e
 
 // taskID derives a child's run id from its place, so that it is the same when
 // the parent is resumed.
-func (l *loop) taskID(key string) string {
-	sum := sha256.Sum256([]byte(l.in.Trace + "/" + l.in.Run + "/" + key))
+func (l *loop) taskID(key string) string { return TaskID(l.in.Trace, l.in.Run, key) }
+
+// TaskID returns the id of the run that the call at key starts, within a run of a
+// trace.
+func TaskID(trace, run, key string) string {
+	sum := sha256.Sum256([]byte(trace + "/" + run + "/" + key))
 	return "t-" + hex.EncodeToString(sum[:5])
 }
 

@@ -44,9 +44,43 @@ func (r Retry) delay(n int, after time.Duration) time.Duration {
 	return max(d, after)
 }
 
-// model answers a request with the first model of the chain that can, each with
-// its own attempts.
+// model answers a request: with the models, or in the way of [Local.Intercept].
 func (r *localRun) model(ctx context.Context, in *ModelInput) (*synapse.Reply, error) {
+	intercept := r.t.l.Intercept
+	if intercept == nil {
+		return r.chain(ctx, in)
+	}
+	req := &ModelRequest{
+		Trace: r.t.id, Run: r.who.Run, ParentRun: r.who.ParentRun, Agent: r.who.Agent, Key: r.key, Path: r.path,
+		Turn: in.Turn, Model: in.Model, Fallback: in.Fallback, Request: in.Request,
+	}
+	asked := false
+	reply, err := intercept(ctx, req, func(ctx context.Context) (*synapse.Reply, error) {
+		asked = true
+		return r.chain(ctx, in)
+	})
+	if err != nil || asked {
+		return reply, foreign(err)
+	}
+	if err := r.acct.admitModel(); err != nil {
+		return nil, err
+	}
+	for _, p := range reply.Message.Parts {
+		switch {
+		case p.Text == "":
+		case p.Kind == synapse.PartText:
+			r.tell(&synapse.Text{Text: p.Text})
+		case p.Kind == synapse.PartReasoning:
+			r.tell(&synapse.Reasoning{Text: p.Text})
+		}
+	}
+	r.acct.charge(reply.Usage)
+	return reply, nil
+}
+
+// chain answers a request with the first model of the chain that can, each with
+// its own attempts.
+func (r *localRun) chain(ctx context.Context, in *ModelInput) (*synapse.Reply, error) {
 	reply, err := r.attempts(ctx, in.Model, in, in.Request)
 	for _, ref := range in.Fallback {
 		if err == nil || ctx.Err() != nil || !passing(err) {

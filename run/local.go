@@ -37,6 +37,9 @@ type Local struct {
 	// Keep stores a text that is too long for a message and returns the path
 	// under which read_file finds it.
 	Keep func(ctx context.Context, name, text string) (path string, err error)
+	// Intercept, if not nil, stands between the runs and their models; see
+	// [Intercept].
+	Intercept Intercept
 	// Now is the clock, time.Now when nil. It must not wait for a run.
 	Now func() time.Time
 	// NewID makes the ids of traces, random when nil.
@@ -57,6 +60,30 @@ type Local struct {
 	mu        sync.Mutex
 	throttles map[string]*throttle // by provider
 	running   map[string]*localRun // by run id; nil for one that is about to start
+}
+
+// An Intercept answers a model request in its own way, or has the models asked: ask
+// does that, with all attempts and fallbacks, and is called at most once. It may be
+// called from several goroutines at once. Its reply is the run's to change.
+type Intercept func(ctx context.Context, req *ModelRequest, ask AskModel) (*synapse.Reply, error)
+
+// AskModel has the models answer.
+type AskModel func(ctx context.Context) (*synapse.Reply, error)
+
+// ModelRequest is a turn's request with its place in the trace. Whoever gets it
+// doesn't change it.
+type ModelRequest struct {
+	Trace, Run, ParentRun, Agent string
+	// Key is the place of the call in the parent's run that started this one, "" for
+	// the main agent's.
+	Key string
+	// Path names the run by how it came about, the same in every trace that takes
+	// the same course: "main > explore@t1/tool/2".
+	Path     string
+	Turn     int // from 1, of this start
+	Model    synapse.ModelRef
+	Fallback []synapse.ModelRef
+	Request  *synapse.Request
 }
 
 // Input is one user request.
@@ -254,6 +281,7 @@ func (t *localTrace) main(ctx context.Context, in Input) {
 	}
 	acct := &account{mu: &t.mu, agent: start.Spec.Agent}
 	r := t.newRun(ctx, &synapse.Event{Run: t.id, Agent: start.Spec.Agent}, acct, &start, time.Time{})
+	r.path = spec.Agent
 	t.l.enter(t.id)
 	t.l.entered(t.id, r)
 	defer t.l.leave(t.id)

@@ -23,6 +23,8 @@ type localRun struct {
 	acct     *account
 	deadline time.Time
 	who      synapse.Event // the envelope of this run's events
+	key      string        // of the parent's call that started it
+	path     string        // see ModelRequest
 	wake     chan struct{} // a future of this run has become ready
 	ended    bool          // run_finished has been emitted; the queue's lock guards it
 	stop     func() bool   // of the wait for ctx's end
@@ -331,6 +333,7 @@ func (r *localRun) Spawn(key string, in ChildInput) Future {
 	}
 	who := &synapse.Event{Run: in.Task, ParentRun: r.who.Run, Agent: in.Spec.Agent, SpawnedBy: in.CallID}
 	child := r.t.newRun(r.ctx, who, r.acct.child(in.Spec.Agent), &start, r.deadline)
+	child.key, child.path = key, r.path+" > "+in.Spec.Agent+"@"+key
 	r.t.l.entered(in.Task, child)
 	f.cancel = child.cancel
 	go func() {

@@ -17,6 +17,7 @@ const (
 	exitPartial     = 3   // a limit was reached
 	exitChildFailed = 4   // a child failed, and the answer says so
 	exitUnsupported = 5   // the model at hand can't do this
+	exitDiffers     = 6   // a replay is not what was recorded
 	exitUnavailable = 75  // the provider is out of service: worth retrying
 	exitConfig      = 78  // a setting, a definition or a key
 	exitTimedOut    = 124 // the time limit

@@ -22,7 +22,8 @@ import (
 const maxStdin = 10 << 20
 
 func (a *app) runCommand() *cobra.Command {
-	return &cobra.Command{
+	var t tape
+	c := &cobra.Command{
 		Use:   "run PROMPT",
 		Short: "Answer one prompt and exit",
 		Long: `Answers one prompt. The answer goes to standard output, everything else to
@@ -30,18 +31,26 @@ standard error. What is piped in is appended to the prompt.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 partial (a limit was reached), 4 a
 sub-agent failed, 5 the model at hand can't do this, 75 the provider is out of
-service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated.`,
+service, 78 configuration, 124 timed out, 130 interrupted, 143 terminated; and 6 when
+a replay differs from its recording.
+
+--record keeps what the models answer in a file, and --replay runs the request again
+with these answers: no model is asked, tools run for real, nothing is written to the
+journal. The replay fails at the first difference in what a model would be asked. The
+prompt is the recorded one unless another is given.`,
 		Example: `  synapse run "In parallel: list the packages, and count the tests"
   git diff | synapse run "Review this change" --agent reviewer --readonly
   synapse run "Which tests fail?" --output-format json --timeout 10m`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !isInput(a.p.Stdin) && !a.flags.earlier() {
+			if len(args) == 0 && !isInput(a.p.Stdin) && !a.flags.earlier() && t.replay == "" {
 				return usagef("a prompt is missing: synapse run \"…\"")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runTaped(cmd.Context(), args, &t) },
 	}
+	t.register(c)
+	return c
 }
 
 // run answers one prompt, or goes on with a request that was cut off.
