@@ -257,7 +257,7 @@ func (h *Host) compileInput(ctx context.Context, a *assembly) (compile.Input, er
 	in.Models = h.modelSettings(set)
 	in.MainChoice, err = h.models.choose(ctx, set)
 	if err != nil && h.opt.Inspect {
-		a.warnings = append(a.warnings, settings.Warning{Code: WarnNoModel, Message: "no model for the main agent: " + err.Error()})
+		a.warnings = append(a.warnings, settings.Warning{Code: WarnNoModel, Message: noModel + err.Error()})
 		return in, nil
 	}
 	return in, err

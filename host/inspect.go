@@ -100,3 +100,5 @@ func (h *Host) findWorkspace() error {
 // WarnNoModel is the code of the warning that no model could be found for the
 // main agent of a host that was opened to look at.
 const WarnNoModel = "no-model"
+
+const noModel = "no model for the main agent: "

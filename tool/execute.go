@@ -157,6 +157,9 @@ func hidden(pattern, name string) bool {
 	return pattern == name || err == nil && ok
 }
 
+// Shell returns the path of the shell that commands run in.
+func (w *Workspace) Shell() (string, error) { return findShell(w.environ()) }
+
 // findShell looks for bash, then sh, along the PATH that the command gets.
 func findShell(env []string) (string, error) {
 	search := usualPath

@@ -52,6 +52,9 @@ type SQLiteOptions struct {
 
 const defaultBusyTimeout = 30 * time.Second
 
+// Engine names the database library and its version.
+func Engine() string { return "SQLite " + sqlite3.SQLITE_VERSION }
+
 // OpenSQLite opens the journal at path. A file that does not exist is created,
 // for its owner alone, with the directories above it. A file of an older
 // version is brought up to date.

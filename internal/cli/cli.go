@@ -99,7 +99,7 @@ prompt.`,
 	root.Flags().StringVarP(&a.flags.prompt, "prompt", "p", "", "answer this `prompt` and exit")
 	root.AddCommand(
 		a.runCommand(), a.chatCommand(), a.resumeCommand(), a.sessionsCommand(), a.taskCommand(), a.agentsCommand(), a.workflowCommand(), a.traceCommand(), a.configCommand(), a.trustCommand(), a.versionCommand(),
-		a.modelsCommand(),
+		a.modelsCommand(), a.doctorCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
