@@ -46,6 +46,7 @@ const (
 	KindChildStarted     EventKind = "child_started"
 	KindChildFinished    EventKind = "child_finished"
 	KindSignalled        EventKind = "signalled"
+	KindCompacted        EventKind = "compacted"
 	KindWarning          EventKind = "warning"
 	KindRetry            EventKind = "retry"
 	KindConclusion       EventKind = "conclusion"
@@ -61,7 +62,7 @@ func (k EventKind) Stored() bool {
 func (k EventKind) Known() bool {
 	switch k {
 	case KindRunStarted, KindModelRequested, KindText, KindReasoning, KindModelReplied, KindToolStarted, KindToolOutput, KindToolFinished,
-		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindSignalled, KindWarning, KindRetry, KindConclusion, KindRunFinished,
+		KindApprovalAsked, KindApprovalAnswered, KindChildStarted, KindChildFinished, KindSignalled, KindCompacted, KindWarning, KindRetry, KindConclusion, KindRunFinished,
 		KindNodeStarted, KindNodeFinished, KindStateChanged, KindHandedOff:
 		return true
 	}
@@ -203,6 +204,23 @@ type Signalled struct {
 	Signal
 }
 
+// Compacted says that the conversation was made smaller, since it came near the
+// model's window: old results were folded, or a summary took the place of all but
+// the first Head messages, the one at Prompt and the last Tail ones.
+type Compacted struct {
+	Before int `json:"before"` // about how many tokens it had
+	After  int `json:"after"`
+	// Folded are the calls whose results were folded.
+	Folded  []string `json:"folded,omitempty"`
+	Summary string   `json:"summary,omitempty"`
+	Head    int      `json:"head,omitempty"`
+	Prompt  int      `json:"prompt,omitempty"`
+	Tail    int      `json:"tail,omitempty"`
+	// Usage is what the summary took, Model who wrote it; nil where no model did.
+	Usage *Usage `json:"usage,omitempty"`
+	Model string `json:"model,omitempty"`
+}
+
 // Warning is something the user should know that ends nothing.
 type Warning struct {
 	Code    string `json:"code"`
@@ -293,6 +311,7 @@ func (*ApprovalAnswered) Kind() EventKind { return KindApprovalAnswered }
 func (*ChildStarted) Kind() EventKind     { return KindChildStarted }
 func (*ChildFinished) Kind() EventKind    { return KindChildFinished }
 func (*Signalled) Kind() EventKind        { return KindSignalled }
+func (*Compacted) Kind() EventKind        { return KindCompacted }
 func (*Warning) Kind() EventKind          { return KindWarning }
 func (*Retry) Kind() EventKind            { return KindRetry }
 func (*Conclusion) Kind() EventKind       { return KindConclusion }
@@ -328,6 +347,8 @@ func NewBody(kind EventKind) Body {
 		return new(ChildFinished)
 	case KindSignalled:
 		return new(Signalled)
+	case KindCompacted:
+		return new(Compacted)
 	case KindWarning:
 		return new(Warning)
 	case KindRetry:

@@ -289,6 +289,9 @@ func (l *loop) finished(s *step, result *synapse.ToolResult, denied string) {
 	r := &e.Result
 	r.CallID, r.Name = s.call.ID, s.call.Name
 	r.Text = strings.ToValidUTF8(r.Text, "\ufffd")
+	if !s.started.IsZero() && !isDelegation(s.call.Name) {
+		l.kept(s, r)
+	}
 	if len(r.Text) > maxResult {
 		cut := shorten(r.Text, maxResult)
 		r.Text = fmt.Sprintf("%s\n[%d bytes of this result were left out]", cut, len(r.Text)-len(cut))

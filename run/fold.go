@@ -115,6 +115,15 @@ func (f *folder) add(e *synapse.Event) {
 		if f.at.Answers != nil {
 			f.at.Answers[b.ID] = b.Answer
 		}
+	case *synapse.Compacted:
+		f.flush()
+		st.Messages = compacted(st.Messages, b)
+		if b.Summary != "" {
+			f.at.Base = b.Head + 1
+		}
+		if b.Usage != nil {
+			f.at.Usage, f.at.Total = f.at.Usage.Add(*b.Usage), f.at.Total.Add(*b.Usage)
+		}
 	case *synapse.Signalled:
 		f.signalled(&b.Signal)
 	case *synapse.ChildStarted:

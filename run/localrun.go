@@ -54,6 +54,9 @@ func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *accou
 	}
 	deadline := deadlineOf(outer, left, t.l.now())
 	start.Deadline = deadline
+	if t.l.Size != nil {
+		start.Window = int(t.l.Size(start.Spec.Model).Window)
+	}
 	r := &localRun{t: t, acct: acct, deadline: deadline, who: *who, wake: make(chan struct{}, 1)}
 	r.who.V, r.who.Trace = synapse.EventVersion, t.id
 	ctx, r.cancel = context.WithCancelCause(ctx)

@@ -46,6 +46,8 @@ type loop struct {
 	futures   []Future
 	members   []member // for guard
 	model     string   // who gave the last reply
+	counted   int      // tokens of the conversation at the last reply
+	countedAt int      // how many messages that were; 0: nothing was counted
 	usage     synapse.Usage
 	total     synapse.Usage
 	moving    *synapse.HandedOff // to be done when the calls of the reply are
@@ -150,6 +152,9 @@ func (l *loop) request() error {
 		l.cut = true
 		l.waitForAll()
 	}
+	if _, err := l.compact(false); err != nil {
+		return err
+	}
 	added := append(l.added, l.announcements()...)
 	l.added = nil
 	if l.cut && l.fixes == 0 && !l.requested {
@@ -163,7 +168,18 @@ func (l *loop) request() error {
 		Fixes: l.fixes, Added: added,
 	})
 
-	if err := l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply); err != nil {
+	err := l.ask(key, tools)
+	for again := 1; tooLong(err) && again <= 2; again++ { // folded, then summed up
+		changed, failed := l.compact(true)
+		switch {
+		case failed != nil:
+			return failed
+		case !changed:
+			return err
+		}
+		err = l.ask(key+"/again"+strconv.Itoa(again), tools)
+	}
+	if err != nil {
 		return err
 	}
 	reply := l.reply
@@ -173,7 +189,22 @@ func (l *loop) request() error {
 	l.total = l.total.Add(reply.Usage)
 	l.rt.Emit(&synapse.ModelReplied{Turn: l.turn, Reply: *reply})
 	l.st.Messages = append(l.st.Messages, reply.Message)
+	if n := int(reply.Usage.Tokens()); n > 0 {
+		l.counted, l.countedAt = n, len(l.st.Messages)
+	}
 	return nil
+}
+
+// tooLong reports whether a provider has refused a conversation that does not fit:
+// the window is smaller than was thought, or the guess was wrong.
+func tooLong(err error) bool {
+	var refused *synapse.ProviderError
+	return errors.As(err, &refused) && refused.Kind == synapse.ErrorContext
+}
+
+// ask sends the conversation to the model.
+func (l *loop) ask(key string, tools []synapse.ToolDef) error {
+	return l.rt.Call(key, HandlerModel, l.modelInput(tools), l.options(synapse.EffectRead)).Get(&l.reply)
 }
 
 // offered returns the tools of this turn.

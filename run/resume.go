@@ -85,6 +85,10 @@ func (r *restorer) add(e *synapse.Event) {
 		run.ended = b.Limit != LimitApproval
 	case *synapse.ModelReplied:
 		spend = func(s *Spent) { s.Usage = s.Usage.Add(b.Usage) }
+	case *synapse.Compacted:
+		if b.Usage != nil {
+			spend = func(s *Spent) { s.Usage = s.Usage.Add(*b.Usage) }
+		}
 	case *synapse.ToolStarted:
 		if !isDelegation(b.Call.Name) {
 			spend = func(s *Spent) { s.ToolCalls++ }

@@ -95,7 +95,7 @@ func (w *mortal) live(ctx context.Context, events int) bool {
 	// A process that dies takes its runtime along.
 	local := run.Local{
 		Model: w.local.Model, Append: w.local.Append, History: w.local.History, NewID: w.local.NewID, Ask: w.local.Ask,
-		Retry: w.local.Retry, MaxParallel: w.local.MaxParallel,
+		Retry: w.local.Retry, MaxParallel: w.local.MaxParallel, Size: w.local.Size, Keep: w.local.Keep,
 	}
 	var failed error
 	for _, err := range local.Run(ctx, w.program(), in) {

@@ -228,6 +228,8 @@ type Start struct {
 	Workspace string
 	Limits    synapse.Limits
 	Deadline  time.Time // zero: none
+	// Window is how many tokens the model takes; 0 is unknown.
+	Window int
 	// Within are the ids of the workflows that this run is part of.
 	Within []string
 }

@@ -115,7 +115,7 @@ func Durable(e *synapse.Event) bool {
 	case synapse.KindToolStarted:
 		started, ok := e.Body.(*synapse.ToolStarted)
 		return !ok || started.Effect != synapse.EffectRead
-	case synapse.KindModelRequested, synapse.KindModelReplied, synapse.KindRetry, synapse.KindWarning,
+	case synapse.KindModelRequested, synapse.KindModelReplied, synapse.KindCompacted, synapse.KindRetry, synapse.KindWarning,
 		synapse.KindToolFinished, synapse.KindApprovalAsked, synapse.KindChildFinished:
 		return false
 	}

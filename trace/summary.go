@@ -40,7 +40,7 @@ type Summary struct {
 // by being a run's first.
 func summarizes(e *synapse.Event) bool {
 	switch e.Kind {
-	case synapse.KindModelReplied:
+	case synapse.KindModelReplied, synapse.KindCompacted:
 		return true
 	case synapse.KindRunStarted, synapse.KindRunFinished:
 		return e.ParentRun == ""
@@ -73,6 +73,10 @@ func (s *Summary) add(e *synapse.Event) {
 		s.Usage = s.Usage.Add(replyUsage(b))
 		if e.ParentRun == "" && b.Model != "" {
 			s.Model = b.Model
+		}
+	case *synapse.Compacted:
+		if b.Usage != nil {
+			s.Usage = s.Usage.Add(*b.Usage)
 		}
 	case *synapse.RunFinished:
 		if e.ParentRun != "" || e.Run != s.Run && s.Run != "" {

@@ -263,6 +263,10 @@ func (r *Run) add(e *synapse.Event) {
 		if c := r.open[b.CallID]; c != nil {
 			c.Child = b.Task
 		}
+	case *synapse.Compacted:
+		if b.Usage != nil {
+			r.Usage = r.Usage.Add(*b.Usage)
+		}
 	case *synapse.Warning:
 		r.Warnings = append(r.Warnings, *b)
 	case *synapse.Retry:

@@ -219,6 +219,10 @@ func (v *verifier) body(t *verifiedTrace, r *verifiedRun, e *synapse.Event) {
 				r.calls = append(r.calls, *c)
 			}
 		}
+	case *synapse.Compacted:
+		if b.Usage != nil {
+			r.since = r.since.Add(*b.Usage)
+		}
 	case *synapse.ToolStarted:
 		if c, ok := r.running[b.Call.ID]; ok && !c.cutOff {
 			v.report(e, "tool_started of call %q again, without a result in between", b.Call.ID)

@@ -149,6 +149,9 @@ func (v *view) show(e *synapse.Event) {
 		}
 		v.line(r, "↻", fmt.Sprintf("attempt %d failed: %s; %s is next, in %s", b.Attempt, cleanLine(b.Error), next, seconds(time.Duration(b.After))))
 		return
+	case *synapse.Compacted:
+		v.say(r, "!", fmt.Sprintf("the conversation was made smaller: about %s tokens, now %s", number(int64(b.Before)), number(int64(b.After))))
+		return
 	case *synapse.Warning:
 		v.say(r, "!", cleanLine(b.Message))
 		return

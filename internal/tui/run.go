@@ -269,6 +269,8 @@ func (l *ledger) apply(e *synapse.Event) {
 		if c := l.runs[b.Task]; c != nil && !c.ended() { // one that never began
 			c.status, c.outcome, c.end = b.Status, b.Outcome, e.Time
 		}
+	case *synapse.Compacted:
+		r.notice("!", (*theme).warnStyle, fmt.Sprintf("the conversation was made smaller: about %d tokens, now %d", b.Before, b.After))
 	case *synapse.Warning:
 		r.notice("!", (*theme).warnStyle, oneLine(b.Message))
 	case *synapse.RunFinished:
