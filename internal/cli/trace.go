@@ -25,7 +25,7 @@ beginning of one that no other has, or "last".`,
 		Args: noArgs,
 		RunE: group,
 	}
-	c.AddCommand(a.traceListCommand(), a.traceShowCommand(), a.traceExportCommand())
+	c.AddCommand(a.traceListCommand(), a.traceShowCommand(), a.traceExportCommand(), a.traceViewCommand())
 	return c
 }
 
