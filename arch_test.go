@@ -19,7 +19,7 @@ import (
 const modulePath = "github.com/synapse-agents/synapse"
 
 // loopRuntimeFiles are the files of package run that may touch the world.
-var loopRuntimeFiles = []string{"local.go", "localrun.go", "queue.go", "account.go", "handler.go", "throttle.go"}
+var loopRuntimeFiles = []string{"local.go", "localrun.go", "driver.go", "queue.go", "account.go", "handler.go", "throttle.go"}
 
 // A goFile is one non-test file of ours.
 type goFile struct {

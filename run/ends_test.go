@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -101,6 +102,63 @@ func TestToolThatEndsItsGoroutine(t *testing.T) {
 		if out := r.outcome("main"); out.Text != "went on" {
 			t.Errorf("outcome = %+v", out)
 		}
+	})
+}
+
+// TestLoopThatEndsItsGoroutine: the same where the loop asks a tool what a call is
+// about. The run ends, and so does its parent's wait.
+func TestLoopThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{task("worker", "1")}}, {Text: "told"}},
+			"worker": {{Calls: []synapse.ToolCall{script.Call("gone", map[string]any{"text": "x"})}}},
+		}))
+		gone := echoTool("gone")
+		gone.Subjects = func(json.RawMessage) ([]string, error) { runtime.Goexit(); return nil, nil }
+		b.tools = append(b.tools, gone)
+		b.child("worker", "gone")
+		r := &record{t: t}
+		for e, err := range b.local.Run(t.Context(), b.program(), run.Input{Prompt: "go"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.events = append(r.events, e)
+		}
+		if out := r.outcome("worker"); out.Status != synapse.StatusFailed || !strings.Contains(out.Cause, "it ended its goroutine") {
+			t.Errorf("worker ended as %+v", out)
+		}
+		if out := r.outcome("main"); out.Text != "told" {
+			t.Errorf("main ended as %+v", out)
+		}
+	})
+}
+
+// TestHungAlone: a call that nobody else runs beside is given up like any other,
+// and what it still says when it comes back is not heard.
+func TestHungAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		b := newBench(t, byAgent(map[string][]script.Turn{
+			"main":   {{Calls: []synapse.ToolCall{task("worker", "1")}}, {Text: "told"}},
+			"worker": {{Text: "half", Calls: []synapse.ToolCall{script.Call("hangs", nil)}}, {Text: "not asked"}},
+		}))
+		b.tools = append(b.tools, synapse.Tool{Name: "hangs", Run: func(_ context.Context, in *synapse.Invocation) (*synapse.ToolResult, error) {
+			<-free
+			in.Output("too late")
+			return synapse.TextResult("too late"), nil
+		}})
+		b.child("worker", "hangs").Limits.Time = synapse.Duration(time.Second)
+		b.local.Grace = time.Second
+		start := time.Now()
+		r := b.run(t.Context(), "go")
+		if out := r.outcome("worker"); out.Status != synapse.StatusTimedOut || out.Text != "half" {
+			t.Errorf("worker ended as %+v", out)
+		}
+		if out := r.outcome("main"); out.Text != "told" || time.Since(start) != 2*time.Second {
+			t.Errorf("main ended as %+v after %s", out, time.Since(start))
+		}
+		close(free)
+		synctest.Wait()
 	})
 }
 

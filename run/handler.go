@@ -86,7 +86,7 @@ func (r *localRun) chain(ctx context.Context, in *ModelInput) (*synapse.Reply, e
 		if err == nil || ctx.Err() != nil || !passing(err) {
 			break
 		}
-		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), ErrorKind: kindOf(err), Model: ref})
+		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: r.t.l.Retry.attempts(), Error: err.Error(), ErrorKind: kindOf(err), Model: ref})
 		req := *in.Request
 		req.Model = ref.Name
 		reply, err = r.attempts(ctx, ref, in, &req)
@@ -140,7 +140,7 @@ func (r *localRun) attempts(ctx context.Context, ref synapse.ModelRef, in *Model
 		if !r.deadline.IsZero() && r.Now().Add(wait).After(r.deadline) {
 			return nil, fmt.Errorf("%w (no time is left to wait %s and try again)", err, wait.Round(time.Second))
 		}
-		r.tell(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), ErrorKind: p.Kind, After: synapse.Duration(wait), Model: ref})
+		r.Emit(&synapse.Retry{Turn: in.Turn, Attempt: n, Error: err.Error(), ErrorKind: p.Kind, After: synapse.Duration(wait), Model: ref})
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -191,9 +191,9 @@ func (r *localRun) attempt(ctx context.Context, m synapse.Model, ref synapse.Mod
 		switch {
 		case d.Text == "":
 		case d.Kind == synapse.DeltaText:
-			r.tell(&synapse.Text{Text: d.Text})
+			r.Emit(&synapse.Text{Text: d.Text})
 		case d.Kind == synapse.DeltaReasoning:
-			r.tell(&synapse.Reasoning{Text: d.Text})
+			r.Emit(&synapse.Reasoning{Text: d.Text})
 		}
 		w.timer.Reset(idle)
 	})
@@ -274,7 +274,7 @@ func (r *localRun) tool(ctx context.Context, in *ToolInput) (*synapse.ToolResult
 	call.Trace, call.Run, call.Agent = r.t.id, r.who.Run, r.who.Agent
 	call.Output = func(text string) {
 		if text != "" {
-			r.tell(&synapse.ToolOutput{CallID: call.CallID, Text: text})
+			r.Emit(&synapse.ToolOutput{CallID: call.CallID, Text: text})
 		}
 	}
 	result, err := t.Run(ctx, call)

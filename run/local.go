@@ -132,11 +132,7 @@ func (l *Local) Run(ctx context.Context, p *Program, in Input) iter.Seq2[*synaps
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		t := l.newTrace(p, in)
-		go func() {
-			defer t.events.close()
-			defer close(t.over)
-			t.main(ctx, in)
-		}()
+		go t.main(ctx, in)
 
 		r := &reader{t: t, ctx: context.WithoutCancel(ctx), cancel: cancel, yield: yield}
 		// When the loop body panics or ends its goroutine, the runs still come to
@@ -284,9 +280,12 @@ func (t *localTrace) main(ctx context.Context, in Input) {
 	r.path = spec.Agent
 	t.l.enter(t.id)
 	t.l.entered(t.id, r)
-	defer t.l.leave(t.id)
-	r.loop(start)
-	t.runs.Wait()
+	r.drive(start, func(synapse.Outcome) {
+		t.runs.Wait()
+		t.l.leave(t.id)
+		close(t.over)
+		t.events.close()
+	})
 }
 
 // Signal tells a run that goes on something, and reports whether there is one of

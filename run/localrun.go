@@ -26,12 +26,18 @@ type localRun struct {
 	key      string        // of the parent's call that started it
 	path     string        // see ModelRequest
 	wake     chan struct{} // a future of this run has become ready
-	ended    bool          // run_finished has been emitted; the queue's lock guards it
+	finished bool          // run_finished has been emitted; the queue's lock guards it
 	stop     func() bool   // of the wait for ctx's end
 	watch    *watch        // of the model request; there is one at a time
 	within   []string      // the workflows it is part of, itself included
 	named    synapse.ModelRef
 	name     string // of that one, whole
+
+	step   func() (*future, bool) // lets the loop go on to the next call that the driver is to run
+	inline func(*future) bool     // the loop's side of step
+	held   *future                // the loop's: a call that nobody runs yet
+	out    synapse.Outcome        // of the loop
+	ended  func(synapse.Outcome)  // what follows its end
 
 	mu      sync.Mutex
 	open    []*future        // the calls that have not ended
@@ -75,41 +81,48 @@ func (t *localTrace) newRun(ctx context.Context, who *synapse.Event, acct *accou
 
 // loop runs the loop to its end. The loop's own failure is an end like any
 // other: a run that has started finishes, whatever happens.
-func (r *localRun) loop(in Start) (out synapse.Outcome) {
+func (r *localRun) loop(in Start) {
 	defer r.cancel(ErrCancelled)
 	defer r.stop()
+	defer r.dispatch() // what nobody has waited for
+	over := false
 	defer func() {
-		if p := recover(); p != nil {
-			r.t.l.log().Error("the loop panicked", "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
-			out = synapse.Outcome{Status: synapse.StatusFailed, Cause: fmt.Sprintf("internal error: %v", p)}
-			out.Usage, out.Total = r.acct.sums()
-			r.Emit(&synapse.RunFinished{Outcome: out})
+		p := recover()
+		if over {
+			return
 		}
+		if p == nil {
+			p = errGone
+		}
+		r.t.l.log().Error("the loop panicked", "run", r.who.Run, "agent", r.who.Agent, "panic", p, "stack", string(debug.Stack()))
+		r.out = synapse.Outcome{Status: synapse.StatusFailed, Cause: fmt.Sprintf("internal error: %v", p)}
+		r.out.Usage, r.out.Total = r.acct.sums()
+		r.Emit(&synapse.RunFinished{Outcome: r.out})
 	}()
 	r.within = in.Within
 	if in.Spec.Flow != nil {
 		r.within = append(slices.Clip(r.within), in.Spec.ID)
-		return Schedule(r, r.t.p, in)
+		r.out = Schedule(r, r.t.p, in)
+	} else {
+		r.out = Loop(r, r.t.p, in)
 	}
-	return Loop(r, r.t.p, in)
+	over = true
 }
 
 // Emit hands the event to the reader of the trace. Nothing follows a run's end.
-// The loop emits, and goes on until it has to wait: that is when the reader is
-// woken.
 func (r *localRun) Emit(body synapse.Body) { r.t.events.put(r, body) }
-
-// tell hands over an event of a call, which has no loop to wake the reader.
-func (r *localRun) tell(body synapse.Body) {
-	r.t.events.put(r, body)
-	r.t.events.rouse()
-}
 
 // Now is the clock.
 func (r *localRun) Now() time.Time { return r.t.l.now() }
 
 // Await blocks until one of the futures is ready.
 func (r *localRun) Await(futures ...Future) int {
+	if len(futures) == 1 {
+		if f, ok := futures[0].(*future); ok {
+			r.await(f)
+			return 0
+		}
+	}
 	for {
 		for i, f := range futures {
 			if f.Ready() {
@@ -122,7 +135,7 @@ func (r *localRun) Await(futures ...Future) int {
 
 // wait blocks until a future of this run has become ready.
 func (r *localRun) wait() {
-	r.t.events.rouse()
+	r.dispatch()
 	<-r.wake
 }
 
@@ -143,7 +156,7 @@ func (r *localRun) signal(sig synapse.Signal) bool {
 		return false
 	}
 	if sig.Kind == synapse.SignalStop {
-		r.tell(&synapse.Signalled{Signal: sig})
+		r.Emit(&synapse.Signalled{Signal: sig})
 		r.cancel(ErrCancelled)
 		return true
 	}
@@ -183,8 +196,8 @@ func (m *mailbox) Get(out any) error {
 // Cancel does nothing: a signal is somebody else's.
 func (*mailbox) Cancel() {}
 
-// Call has a worker run a handler. A call ends with its run; one that the loop
-// may stop apart has a context of its own.
+// Call has a handler run, by the driver or by a worker. A call ends with its run;
+// one that the loop may stop apart has a context of its own.
 func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	f := &future{r: r, handler: handler, in: in, effect: opt.Effect, after: r.t.events.last(), ctx: r.ctx}
 	if handler == HandlerAsk || handler == HandlerSleep || handler == HandlerApprove || handler == HandlerFunc {
@@ -204,7 +217,7 @@ func (r *localRun) Call(key, handler string, in any, opt CallOptions) Future {
 	r.mu.Lock()
 	r.open = append(r.open, f)
 	r.mu.Unlock()
-	r.t.do(f)
+	r.hold(f)
 	return f
 }
 
@@ -241,8 +254,8 @@ func growStack() {
 	runtime.KeepAlive(&room)
 }
 
-// run runs the call.
-func (f *future) run() {
+// run runs the call; false when it was given up meanwhile.
+func (f *future) run() (mine bool) {
 	var v any
 	err := errGone
 	defer func() {
@@ -250,9 +263,10 @@ func (f *future) run() {
 			err = endOf(f.ctx)
 		}
 		f.Cancel()
-		f.complete(v, err)
+		mine = f.complete(v, err)
 	}()
 	v, err = f.r.handle(f)
+	return
 }
 
 // errGone is what a call comes to whose goroutine has ended under it.
@@ -308,6 +322,7 @@ func (r *localRun) handle(f *future) (v any, err error) {
 
 // Spawn starts the run of a sub-agent in a goroutine of its own.
 func (r *localRun) Spawn(key string, in ChildInput) Future {
+	r.dispatch()
 	f := &future{r: r}
 	r.t.runs.Add(1)
 	if r.ctx.Err() != nil && !in.Again {
@@ -339,13 +354,10 @@ func (r *localRun) Spawn(key string, in ChildInput) Future {
 	child.key, child.path = key, r.path+" > "+in.Spec.Agent+"@"+key
 	r.t.l.entered(in.Task, child)
 	f.cancel = child.cancel
-	go func() {
-		growStack()
-		out := child.loop(start)
-		r.t.events.rouse()
+	go child.drive(start, func(out synapse.Outcome) {
 		r.t.l.leave(in.Task)
 		f.complete(out, nil)
-	}()
+	})
 	return f
 }
 
@@ -384,7 +396,7 @@ func (r *localRun) giveUpLater() {
 		hung := slices.Clone(r.open)
 		r.mu.Unlock()
 		for _, f := range hung {
-			f.complete(nil, endOf(r.ctx))
+			f.giveUp(endOf(r.ctx))
 		}
 	})
 }
@@ -400,17 +412,41 @@ type future struct {
 	after   int64 // the event that must be written before an effect begins
 	ctx     context.Context
 
-	completed atomic.Bool
-	ready     atomic.Bool
-	value     any
-	err       error
+	state atomic.Int32
+	ready atomic.Bool
+	value any
+	err   error
 }
 
-// complete sets the value, once: work that was given up may still come back.
-func (f *future) complete(v any, err error) {
-	if f.completed.Swap(true) {
-		return
+// The states of a future.
+const (
+	futureOpen   int32 = iota
+	futureDriven       // the driver runs it
+	futureDone
+)
+
+// giveUp completes a call that does not stop. If it has the driver, the loop gets
+// another one.
+func (f *future) giveUp(err error) {
+	if was := f.state.Swap(futureDone); was != futureDone {
+		f.set(nil, err)
+		if was == futureDriven {
+			go f.r.steps()
+		}
 	}
+}
+
+// complete sets the value, unless the call was given up: its work may still come
+// back.
+func (f *future) complete(v any, err error) bool {
+	if f.state.Swap(futureDone) == futureDone {
+		return false
+	}
+	f.set(v, err)
+	return true
+}
+
+func (f *future) set(v any, err error) {
 	r := f.r
 	f.value, f.err = v, err
 	f.ready.Store(true)
@@ -435,9 +471,7 @@ func (f *future) Cancel() {
 
 // Get waits for the value and stores it in out.
 func (f *future) Get(out any) error {
-	for !f.ready.Load() {
-		f.r.wait()
-	}
+	f.r.await(f)
 	if f.err != nil {
 		return f.err
 	}

@@ -23,11 +23,18 @@ type queue struct {
 	joined  int // deltas in the last pending event, besides its first
 	spare   []*synapse.Event
 	block   []synapse.Event // where the next events come from: they are made several at a time
+	asleep  bool            // the reader waits for the next event, however long that takes
+	pause   *time.Timer     // the reader's
 	seq     int64
 	flushed int64
 	failed  bool
 	closed  bool
 }
+
+// readerPause is how long the reader lets events gather after a batch. Runs at
+// work emit one every few microseconds, and to wake the reader costs more than
+// to emit. Who needs an event written does not wait for that: see wait.
+const readerPause = time.Millisecond
 
 func newQueue(now func() time.Time) *queue {
 	q := &queue{now: now, wake: make(chan struct{}, 1)}
@@ -36,8 +43,7 @@ func newQueue(now func() time.Time) *queue {
 }
 
 // put stamps an event of a run and queues it, unless that has ended: what work
-// that was given up still has to say is dropped. The reader is not woken: whoever
-// puts several events wakes it once.
+// that was given up still has to say is dropped.
 func (q *queue) put(r *localRun, body synapse.Body) {
 	kind := body.Kind()
 	q.mu.Lock()
@@ -46,7 +52,7 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 		q.rouse()
 		q.cond.Wait()
 	}
-	if q.closed || r.ended || q.merge(r.who.Run, kind, body) {
+	if q.closed || r.finished || q.merge(r.who.Run, kind, body) {
 		return
 	}
 	if len(q.block) == 0 {
@@ -58,11 +64,15 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 	*e = r.who
 	e.Seq, e.Time, e.Kind, e.Body = q.seq, q.now(), kind, body
 	q.joined = 0
-	r.ended = kind == synapse.KindRunFinished
+	r.finished = kind == synapse.KindRunFinished
 	if h, ok := body.(*synapse.HandedOff); ok {
 		r.who.Agent = h.To // from the next event on
 	}
 	q.pending = append(q.pending, e)
+	if q.asleep {
+		q.asleep = false
+		q.rouse()
+	}
 }
 
 // rouse wakes the reader.
@@ -112,7 +122,7 @@ func (q *queue) merge(run string, kind synapse.EventKind, body synapse.Body) boo
 // take waits for events and returns all that are there; nil when the queue is
 // closed and empty. The slice is the reader's until its next take.
 func (q *queue) take() []*synapse.Event {
-	for {
+	for paused := false; ; paused = true {
 		q.mu.Lock()
 		if len(q.pending) > 0 {
 			batch := q.pending
@@ -123,11 +133,23 @@ func (q *queue) take() []*synapse.Event {
 			return batch
 		}
 		closed := q.closed
+		q.asleep = paused
 		q.mu.Unlock()
-		if closed {
+		switch {
+		case closed:
 			return nil
+		case paused:
+			<-q.wake
+		default:
+			if q.pause == nil {
+				q.pause = time.NewTimer(readerPause)
+			}
+			q.pause.Reset(readerPause)
+			select {
+			case <-q.pause.C:
+			case <-q.wake:
+			}
 		}
-		<-q.wake
 	}
 }
 

@@ -72,9 +72,16 @@ func TestJournalFailsAnywhere(t *testing.T) {
 		for failing := 1; ; failing++ {
 			batches := 0
 			synctest.Test(t, func(t *testing.T) {
+				// Replies take their time, so that events don't gather to a few batches.
 				b := newBench(t, byAgent(map[string][]script.Turn{
-					"main":   {{Calls: []synapse.ToolCall{task("worker", "1"), background("worker", "2"), script.Call("write", map[string]any{"text": "m"})}}, {Text: "waiting"}, {Text: "told"}},
-					"worker": {{Calls: []synapse.ToolCall{read("r"), script.Call("write", map[string]any{"text": "w"})}}, {Text: "done"}},
+					"main": {
+						{Calls: []synapse.ToolCall{task("worker", "1"), background("worker", "2"), script.Call("write", map[string]any{"text": "m"})}, Delay: 10 * time.Millisecond},
+						{Text: "waiting", Delay: 20 * time.Millisecond}, {Text: "told", Delay: 20 * time.Millisecond},
+					},
+					"worker": {
+						{Calls: []synapse.ToolCall{read("r"), script.Call("write", map[string]any{"text": "w"})}, Delay: 30 * time.Millisecond},
+						{Text: "done", Delay: 40 * time.Millisecond},
+					},
 				}))
 				b.child("worker", "read", "write")
 				var written sync.Map

@@ -6,7 +6,7 @@
 // same loop runs in this process ([Local]) and can run as a workflow of a
 // durable engine. The files of the loop hold no clock, no randomness, no
 // goroutine and no I/O; a test keeps it so. Those live in the files of the
-// local runtime: local.go, localrun.go, queue.go, account.go, handler.go and
+// local runtime: local.go, localrun.go, driver.go, queue.go, account.go, handler.go and
 // throttle.go.
 package run
 
