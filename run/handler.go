@@ -69,9 +69,9 @@ func (r *localRun) model(ctx context.Context, in *ModelInput) (*synapse.Reply, e
 		switch {
 		case p.Text == "":
 		case p.Kind == synapse.PartText:
-			r.tell(&synapse.Text{Text: p.Text})
+			r.Emit(&synapse.Text{Text: p.Text})
 		case p.Kind == synapse.PartReasoning:
-			r.tell(&synapse.Reasoning{Text: p.Text})
+			r.Emit(&synapse.Reasoning{Text: p.Text})
 		}
 	}
 	r.acct.charge(reply.Usage)
