@@ -22,9 +22,8 @@ type LoadOptions struct {
 	// read, symlinks followed: a workspace that is not trusted yet must not
 	// bring in files from elsewhere.
 	Within string
-	// Detect reads each file as that of the product in whose place it lies
-	// ([ProductOf]), and a native file where it lies in none. Origin is not
-	// looked at.
+	// Detect reads each file as [Detect] says of its path; Origin and StemName
+	// are not looked at.
 	Detect bool
 	// Hidden descends into directories whose name begins with a dot. Those of
 	// version control are left out all the same.
@@ -282,10 +281,10 @@ func (l *loader) read(real string, limit int64) ([]byte, error) {
 func (l *loader) parse(file, real string, data []byte) {
 	opt := l.parseOptions(real)
 	if l.opt.Detect {
-		opt.Origin = ProductOf(file)
+		opt.Origin, opt.StemName = Detect(absolute(file))
 	}
 	if p := findProduct(opt.Origin); p != nil && p.PathNames {
-		opt.Stem = p.pathName(file)
+		opt.Stem = p.pathName(absolute(file))
 	}
 	if isJSONFile(file) {
 		defs, diags := ParseJSON(file, data, opt)
@@ -357,11 +356,20 @@ func (l *loader) link(rel string) {
 func (l *loader) wants(rel string) bool {
 	switch {
 	case l.opt.Detect && !isMarkdown(rel):
-		return ProductOf(l.show(rel)) != ""
+		return ProductOf(absolute(l.show(rel))) != ""
 	case l.product != nil:
 		return l.product.reads(rel)
 	}
 	return isMarkdown(rel)
+}
+
+// absolute makes a path absolute: which product's place it lies in may be told
+// by directories above the one that was named.
+func absolute(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
 }
 
 func isMarkdown(name string) bool { return strings.EqualFold(path.Ext(name), ".md") }

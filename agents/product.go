@@ -129,38 +129,6 @@ func findProduct(name string) *product {
 	return nil
 }
 
-// ProductOf tells by a file's path whose definition it is: "claude" for
-// ".claude/agents/x.md". It returns "" for a file that lies in no product's
-// place, which is taken to be a native one.
-func ProductOf(file string) string {
-	file = "/" + strings.TrimPrefix(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
-	lower := strings.ToLower(file)
-	best, at := "", -1
-	for _, p := range products {
-		for _, place := range p.Places {
-			dir := "/" + place.Path
-			switch i := strings.LastIndex(lower, dir); {
-			case i < 0:
-			case place.isFile():
-				if i+len(dir) == len(lower) {
-					return p.Name
-				}
-			case i > at && strings.HasPrefix(lower[i+len(dir):], "/") && p.reads(lower):
-				best, at = p.Name, i
-			}
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, p := range products {
-		if p.Suffix != "" && strings.HasSuffix(lower, p.Suffix) {
-			return p.Name
-		}
-	}
-	return ""
-}
-
 // isFile reports whether the place is a single file.
 func (p Place) isFile() bool {
 	ext := path.Ext(p.Path)
