@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// nativeDir is where our own files lie below a workspace or the home directory.
-const nativeDir = ".synapse/agents"
+// Where our own definitions lie: in a directory below a workspace or the home
+// directory, and in a file below a workspace.
+const (
+	nativeDir  = ".synapse/agents"
+	nativeFile = "subagents/custom.json"
+)
 
 // ProductOf tells by a file's path whose definition it is: "claude" for
 // ".claude/agents/x.md". It returns "" for a file that lies in no product's
@@ -26,6 +30,9 @@ func PlaceRoot(file string) string {
 	p, root := locate(file)
 	if p == nil {
 		slashed := "/" + strings.TrimPrefix(filepath.ToSlash(file), "/")
+		if before, ok := strings.CutSuffix(slashed, "/"+nativeFile); ok {
+			return rootOf(file, before)
+		}
 		i := strings.LastIndex(strings.ToLower(slashed), "/"+nativeDir+"/")
 		if i < 0 {
 			return ""
@@ -47,6 +54,13 @@ func rootOf(file, before string) string {
 		return before
 	}
 	return strings.TrimPrefix(before, "/")
+}
+
+// isOneOfDefinitions reports whether a file that is no Markdown is one of definitions
+// by where it lies.
+func isOneOfDefinitions(file string) bool {
+	p, _ := locate(file)
+	return p != nil || strings.HasSuffix("/"+filepath.ToSlash(file), "/"+nativeFile)
 }
 
 // locate finds the product in whose place a file lies, and the directory that

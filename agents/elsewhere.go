@@ -95,11 +95,13 @@ func (f *fileFacts) each(fn func(key string, value *yaml.Node)) {
 	}
 }
 
+var formatTitles = map[string]string{formatMarkdown: "Markdown", formatTOML: "TOML"}
+
 // fate judges a file.
 func (j *judge) fate(p *product, f *fileFacts) (Outcome, string) {
 	switch {
 	case j.toml != f.toml:
-		return ReadsNone, "its files are " + strings.ToUpper(p.Format[:1]) + p.Format[1:]
+		return ReadsNone, "its files are " + formatTitles[p.Format]
 	case !f.head:
 		return Refuses, "it begins with no frontmatter that ends in “---”"
 	case f.fault != "" && (j.strictYAML || j.toml):

@@ -236,7 +236,12 @@ func (f *fixer) toolCase() (edits []edit) {
 		}
 		for _, same := range []func(k string) bool{
 			func(k string) bool { return strings.EqualFold(k, name) },
-			func(k string) bool { return foldName(k) == foldName(name) },
+			func(k string) bool {
+				if p == nil { // "TaskStop" is another product's tool, "read-file" is not
+					return strings.EqualFold(k, strings.ReplaceAll(name, "-", "_"))
+				}
+				return foldName(k) == foldName(name)
+			},
 		} {
 			if i := slices.IndexFunc(known, same); i >= 0 {
 				if slices.ContainsFunc(known[i+1:], same) {

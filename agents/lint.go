@@ -188,8 +188,8 @@ func (l *linter) collisions() {
 	}
 }
 
-// tokens estimates how many tokens a text takes.
-func tokens(text string) int {
+// tokensOf estimates how many tokens a text takes.
+func tokensOf(text string) int {
 	quarter := 0
 	for _, c := range text {
 		if c < 0x2e80 {
@@ -201,24 +201,33 @@ func tokens(text string) int {
 	return (quarter + 3) / 4
 }
 
+// DescriptionCost estimates how many tokens of every prompt the descriptions
+// take of those agents that can be delegated to, and says how many they are.
+func DescriptionCost(defs []*Definition) (agents, tokens int) {
+	for _, d := range defs {
+		if !d.Broken && offered(d) {
+			agents, tokens = agents+1, tokens+tokensOf(d.Description)
+		}
+	}
+	return agents, tokens
+}
+
 // cost finds descriptions that take much of every prompt.
 func (l *linter) cost() {
-	sum, n := 0, 0
 	var largest *Definition
 	for _, d := range l.defs {
 		if !offered(d) {
 			continue
 		}
-		t := tokens(d.Description)
-		sum, n = sum+t, n+1
-		if largest == nil || t > tokens(largest.Description) {
+		t := tokensOf(d.Description)
+		if largest == nil || t > tokensOf(largest.Description) {
 			largest = d
 		}
 		if t > maxDescriptionTokens {
 			l.warn(d, "description", "move examples into the body", "the description takes about %d tokens of every prompt", t)
 		}
 	}
-	if sum > l.opt.Budget {
+	if n, sum := DescriptionCost(l.defs); sum > l.opt.Budget {
 		l.warn(largest, "description", "shorten the longest, or disable agents that are not needed",
 			"the descriptions of %d agents take about %d tokens, more than the %d that are kept whole; this is the longest", n, sum, l.opt.Budget)
 	}

@@ -356,7 +356,7 @@ func (l *loader) link(rel string) {
 func (l *loader) wants(rel string) bool {
 	switch {
 	case l.opt.Detect && !isMarkdown(rel):
-		return ProductOf(absolute(l.show(rel))) != ""
+		return isOneOfDefinitions(absolute(l.show(rel)))
 	case l.product != nil:
 		return l.product.reads(rel)
 	}

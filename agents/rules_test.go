@@ -84,6 +84,7 @@ func TestDetectPath(t *testing.T) {
 		{"w/.synapse/agents/x.md", "", false, "w"},
 		{"w/.claude/agents/x.toml", "codex", true, ""},
 		{"w/agents/x.md", "", false, ""},
+		{"w/subagents/custom.json", "", false, "w"},
 		{"w/.other/agents/x.md", "", true, ""},
 	} {
 		if origin, stem := agents.Detect(tt.file); origin != tt.origin || stem != tt.stem {

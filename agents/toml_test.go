@@ -89,6 +89,7 @@ func TestDetect(t *testing.T) {
 		".codex/config.toml":        "model = 'x'\n",
 		"opencode.json":             `{"agent": {"d": {"description": "d", "prompt": "p"}}}`,
 		"package.json":              `{"name": "x"}`,
+		"w/subagents/custom.json":   `{"agents": {"f": {"description": "d", "system_prompt": "p"}}}`,
 		".github/agents/e.agent.md": agentFile("", "d"),
 		".git/agents/no.md":         agentFile("no", "d"),
 	})
@@ -97,7 +98,7 @@ func TestDetect(t *testing.T) {
 	for _, d := range layer.Defs {
 		got[d.Name] = d.Origin
 	}
-	want := map[string]string{"a": agents.Native, "b": "claude", "c": "codex", "d": "opencode", "e": "copilot"}
+	want := map[string]string{"a": agents.Native, "b": "claude", "c": "codex", "d": "opencode", "e": "copilot", "f": agents.Native}
 	if fmt.Sprint(got) != fmt.Sprint(want) || agents.HasErrors(layer.Diagnostics) {
 		t.Errorf("%v, want %v: %v", got, want, layer.Diagnostics)
 	}

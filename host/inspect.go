@@ -29,6 +29,20 @@ func LoadRegistry(opt Options) (*agents.Registry, []agents.Diagnostic, error) {
 	return h.registry(set)
 }
 
+// LoadLayers reads the definitions of every place that a host of these options
+// would look at, low to high, before one replaces another.
+func LoadLayers(opt Options) ([]agents.Layer, error) {
+	h := &Host{opt: opt}
+	if err := h.findWorkspace(); err != nil {
+		return nil, err
+	}
+	set, _, err := h.loadSettings()
+	if err != nil {
+		return nil, err
+	}
+	return h.layers(set)
+}
+
 // OpenJournal opens the journal that hosts of these options write, for reading.
 // Neither settings nor definitions are read. The error is [fs.ErrNotExist] when
 // nothing has been written yet.

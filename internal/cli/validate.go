@@ -1,92 +1,265 @@
 package cli
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/synapse-agents/synapse/agents"
+	"github.com/synapse-agents/synapse/internal/settings"
+	"github.com/synapse-agents/synapse/internal/spelling"
 )
 
-// checkedFile is one entry of `agents validate --json`: a definition, or a file
-// that holds none.
-type checkedFile struct {
-	Path        string              `json:"path"`
-	Loads       bool                `json:"loads"`
-	Name        string              `json:"name"`
-	Description string              `json:"description"`
-	Tools       []string            `json:"tools"` // null: the field names none
-	Model       string              `json:"model"` // as written
-	Diagnostics []checkedDiagnostic `json:"diagnostics"`
-}
+// The formats of findings.
+const (
+	formatSARIF  = "sarif"
+	formatGitHub = "github"
+)
 
-type checkedDiagnostic struct {
-	Severity agents.Severity `json:"severity"`
-	Code     string          `json:"code"`
-	Line     int             `json:"line"`
-	Column   int             `json:"column"`
-	Message  string          `json:"message"`
-	Hint     string          `json:"hint"`
+// validateFlags are the flags of `agents validate`.
+type validateFlags struct {
+	asJSON    bool
+	format    string
+	as        string
+	stdinName string
+	severity  []string
+	ignore    []string
+	elsewhere bool
+	fix, diff bool
+	rules     bool
+	explain   string
 }
 
 func (a *app) agentsValidateCommand() *cobra.Command {
-	var asJSON bool
+	var f validateFlags
 	c := &cobra.Command{
-		Use:   "validate PATH…",
+		Use:   "validate [PATH…]",
 		Short: "Check definition files",
-		Long: `Checks definition files, and those in directories. A file that lies where another
-product keeps its agents (.claude/agents, .opencode/agent, …) is read as that
-product reads it; a file below any other directory that begins with a dot needs no
-name, since it can go by its own.
-The exit code is 0 when all of them load and 1 when one does not; warnings alone
-do not count.`,
-		Example: `  synapse agents validate .synapse/agents
-  synapse agents validate reviewer.md --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("`%s` takes files and directories; see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(args, asJSON) },
+		Long: `Checks definition files: those that are named, those in directories and those that
+a pattern fits (agents/**/*.md), and without a path all of the workspace. A file is
+read as the product reads it in whose place it lies (.claude/agents, .opencode/agent,
+…), or as --as says; a file below any other directory that begins with a dot needs no
+name, since it can go by its own. "-" checks standard input.
+
+What is found has a code. --rules lists the codes, --explain says more of one, and
+--severity and --ignore set what each counts for. --elsewhere says what every other
+product would do with the file: load it, refuse it, or run its agent with all tools.
+
+--fix mends what is safe to mend: quotes, the spelling of fields and tools, fields
+without effect; all other bytes stay. --diff shows that and writes nothing.
+
+The exit code is 0 when all files load, and 1 when one does not, something counts as
+an error, or --diff has something to show. Warnings do not count.`,
+		Example: `  synapse agents validate
+  synapse agents validate .claude/agents 'plugins/**/agents/*.md' --elsewhere
+  synapse agents validate --format sarif > agents.sarif
+  synapse agents validate --fix --severity description-vague=error --ignore unknown-field
+  git show HEAD:.claude/agents/x.md | synapse agents validate - --stdin-name .claude/agents/x.md`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(args, &f) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	set := c.Flags()
+	set.BoolVar(&f.asJSON, "json", false, "as JSON, like --format json")
+	set.StringVar(&f.format, "format", formatText, "`format` of the findings: text, json, sarif (2.1.0) or github (annotations)")
+	set.StringVar(&f.as, "as", "", "read the files as those of this `product`, wherever they lie")
+	set.StringVar(&f.stdinName, "stdin-name", "stdin.md", "the `path` that standard input is taken to lie at")
+	set.StringArrayVar(&f.severity, "severity", nil, "what a code counts for, as `CODE=error`, warning, info or off")
+	set.StringArrayVar(&f.ignore, "ignore", nil, "`codes` that are not reported, comma-separated")
+	set.BoolVar(&f.elsewhere, "elsewhere", false, "say what other products would do with each file")
+	set.BoolVar(&f.fix, "fix", false, "mend what is safe to mend")
+	set.BoolVar(&f.diff, "diff", false, "show what --fix would change, and change nothing")
+	set.BoolVar(&f.rules, "rules", false, "list the codes")
+	set.StringVar(&f.explain, "explain", "", "say more about a `code`")
+	must(c.RegisterFlagCompletionFunc("format", oneOf(formatText, formatJSON, formatSARIF, formatGitHub)))
+	must(c.RegisterFlagCompletionFunc("as", oneOf(readable()...)))
+	must(c.RegisterFlagCompletionFunc("explain", oneOf(ruleCodes()...)))
+	must(c.RegisterFlagCompletionFunc("ignore", oneOf(ruleCodes()...)))
 	return c
 }
 
-func (a *app) validate(paths []string, asJSON bool) error {
-	files := []checkedFile{}
-	for _, path := range paths {
-		found := check(path)
-		if len(found) == 0 {
-			fmt.Fprintf(a.p.Stderr, "synapse: %s: there is no definition in it\n", cleanLine(path))
-		}
-		files = append(files, found...)
+// must is for registering what is there: a mistake in this package.
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
-	bad := 0
-	for _, f := range files {
-		if !f.Loads {
-			bad++
-		}
+}
+
+// readable are the formats that files can be read in.
+func readable() []string { return append([]string{agents.Native}, agents.ProductNames()...) }
+
+func ruleCodes() []string {
+	var codes []string
+	for _, r := range agents.Rules() {
+		codes = append(codes, r.Code)
 	}
-	if asJSON {
-		if err := printJSON(a.p.Stdout, map[string]any{"files": files}); err != nil {
+	return codes
+}
+
+// checkCode refuses what is no code, as a usage error.
+func checkCode(flag, code string) error {
+	codes := ruleCodes()
+	if slices.Contains(codes, code) {
+		return nil
+	}
+	if near := spelling.Nearest(code, codes); near != "" {
+		return usagef("--%s: there is no code %q: did you mean %q?", flag, code, near)
+	}
+	return usagef("--%s: there is no code %q; `synapse agents validate --rules` lists them", flag, code)
+}
+
+// checkProduct refuses what is no format, as a usage error.
+func checkProduct(flag, name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	near := ""
+	if s := spelling.Nearest(name, known); s != "" {
+		near = fmt.Sprintf(": did you mean %q?", s)
+	}
+	return usagef("--%s %q: want %s%s", flag, name, strings.Join(known, ", "), near)
+}
+
+// levels reads --severity and --ignore: what codes count for, "" for nothing.
+func (f *validateFlags) levels() (map[string]agents.Severity, error) {
+	levels := map[string]agents.Severity{}
+	for _, entry := range splitAll(f.severity) {
+		code, word, ok := strings.Cut(entry, "=")
+		level := map[string]agents.Severity{"error": agents.Error, "warning": agents.Warn, "info": agents.Info, "off": ""}
+		severity, known := level[word]
+		if !ok || !known {
+			return nil, usagef("--severity %q: want CODE=error, CODE=warning, CODE=info or CODE=off", entry)
+		}
+		if err := checkCode("severity", code); err != nil {
+			return nil, err
+		}
+		levels[code] = severity
+	}
+	for _, code := range splitAll(f.ignore) {
+		if err := checkCode("ignore", code); err != nil {
+			return nil, err
+		}
+		levels[code] = ""
+	}
+	return levels, nil
+}
+
+func (a *app) validate(paths []string, f *validateFlags) error {
+	if f.asJSON {
+		if f.format != formatText && f.format != formatJSON {
+			return usagef("choose one of --json and --format %s", f.format)
+		}
+		f.format = formatJSON
+	}
+	levels, err := f.levels()
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains([]string{formatText, formatJSON, formatSARIF, formatGitHub}, f.format):
+		return usagef("--format %q: want text, json, sarif or github", f.format)
+	case f.explain != "":
+		if err := checkCode("explain", f.explain); err != nil {
 			return err
 		}
-	} else {
-		a.writeChecked(a.p.Stdout, files)
+		return a.explainRule(f.explain, f.format == formatJSON)
+	case f.rules:
+		return a.listRules(f.format == formatJSON)
 	}
+	if f.as != "" {
+		if err := checkProduct("as", f.as, readable()); err != nil {
+			return err
+		}
+	}
+	v := &validation{app: a, as: f.as, stdinName: f.stdinName, levels: levels, elsewhere: f.elsewhere, texts: map[string][]byte{}}
+	v.readBudget()
+	if err := v.read(paths); err != nil {
+		return err
+	}
+	changes := 0
+	if f.fix || f.diff {
+		differences := a.p.Stdout
+		if f.format != formatText { // where the report goes
+			differences = a.p.Stderr
+		}
+		if changes, err = v.mend(f.diff, differences); err != nil {
+			return err
+		}
+		if changes > 0 && !f.diff {
+			if err := v.read(paths); err != nil {
+				return err
+			}
+		}
+	}
+	v.judge()
+	// What is mended of standard input goes on to standard output, and then
+	// nothing else does.
+	out := a.p.Stdout
+	if v.stdinOut {
+		out = a.p.Stderr
+	}
+	switch f.format {
+	case formatJSON:
+		err = printJSON(out, v.report())
+	case formatSARIF:
+		err = printJSON(out, v.sarif())
+	case formatGitHub:
+		err = v.annotate(out)
+	default:
+		err = v.text(out)
+	}
+	if err != nil {
+		return err
+	}
+	return v.verdict(f.format == formatJSON || f.format == formatSARIF, f.diff && changes > 0)
+}
+
+// readBudget takes how many tokens descriptions may take from the settings.
+func (v *validation) readBudget() {
+	v.budget = agents.DescriptionBudget
+	src, err := v.sources()
+	if err != nil {
+		return
+	}
+	set, _, err := settings.Load(src)
+	if err != nil {
+		// Files can be checked all the same.
+		fmt.Fprintf(v.p.Stderr, "synapse: warning: settings can't be read, so the descriptions may take %s: %s\n",
+			count(int64(v.budget), "token"), clean(err.Error()))
+		return
+	}
+	v.budget = set.SubagentDescriptionBudget.V
+}
+
+// verdict is how the check ends.
+func (v *validation) verdict(quiet, pending bool) error {
+	bad, errs := 0, 0
+	for _, f := range v.files {
+		if !f.Loads {
+			bad++
+			continue
+		}
+		for _, d := range f.Diagnostics {
+			if d.Severity == agents.Error {
+				errs++
+			}
+		}
+	}
+	var why []string
 	if bad > 0 {
-		return &codedError{code: exitFailed, err: fmt.Errorf("%d of %s not load", bad, countDo(len(files), "definition")), quiet: asJSON}
+		why = append(why, fmt.Sprintf("%d of %s not load", bad, countDo(len(v.files), "definition")))
 	}
-	return nil
+	if errs > 0 {
+		why = append(why, count(int64(errs), "error"))
+	}
+	if pending {
+		why = append(why, "there is something to mend: --fix does it")
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return &codedError{code: exitFailed, err: errors.New(strings.Join(why, "; ")), quiet: quiet && !pending}
 }
 
 func countDo(n int, what string) string {
@@ -96,118 +269,19 @@ func countDo(n int, what string) string {
 	return count(int64(n), what) + " do"
 }
 
-// check reads what is at a path.
-func check(path string) []checkedFile {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		opt := agents.LoadOptions{Detect: true, StemName: foreign(path)}
-		if agents.ProductOf(path) == "" && strings.EqualFold(filepath.Ext(path), ".toml") {
-			opt = agents.LoadOptions{Origin: "codex"} // nobody else writes agents in TOML
-		}
-		return checked(path, agents.LoadFile(path, agents.LayerProject, opt))
-	}
-	// Native files must have a name and other products' need not, and a
-	// directory may hold both.
-	native := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Detect: true, Hidden: true})
-	other := agents.LoadDir(path, agents.LayerProject, agents.LoadOptions{Detect: true, Hidden: true, StemName: true})
-	layer := agents.Layer{Kind: native.Kind, Name: native.Name, Root: native.Root}
-	for _, from := range []struct {
-		agents.Layer
-		foreign bool
-	}{{native, false}, {other, true}} {
-		for _, d := range from.Defs {
-			if foreign(d.Pos.File) == from.foreign {
-				layer.Defs = append(layer.Defs, d)
-			}
-		}
-		for _, d := range from.Diagnostics {
-			if foreign(d.File) == from.foreign {
-				layer.Diagnostics = append(layer.Diagnostics, d)
-			}
-		}
-	}
-	_, layer.Diagnostics = agents.Merge(layer) // says what is defined twice
-	return checked("", layer)
+// report is `agents validate --json`.
+func (v *validation) report() any {
+	return struct {
+		Files        []checkedFile    `json:"files"`
+		Descriptions descriptionsCost `json:"descriptions"`
+	}{v.files, v.cost}
 }
 
-// foreign reports whether a file is another product's, one of those that package
-// agents knows or not: it lies below a directory whose name begins with a dot, as
-// theirs do, and is not ours.
-func foreign(path string) bool {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	for dir := filepath.Dir(abs); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if name := filepath.Base(dir); strings.HasPrefix(name, ".") {
-			return name != ".synapse"
-		}
-	}
-	return false
-}
-
-// checked reports the definitions of a layer by file and place. A file that was
-// named is reported even when there is no definition in it; in a directory such
-// files are passed over, but for those that should have been one.
-func checked(path string, layer agents.Layer) []checkedFile {
-	byFile := map[string][]*agents.Definition{}
-	diags := map[string][]agents.Diagnostic{}
-	var names []string
-	note := func(file string) {
-		if !slices.Contains(names, file) {
-			names = append(names, file)
-		}
-	}
-	for _, d := range layer.Defs {
-		byFile[d.Pos.File] = append(byFile[d.Pos.File], d)
-		note(d.Pos.File)
-	}
-	for _, d := range layer.Diagnostics {
-		diags[d.File] = append(diags[d.File], d)
-		if d.Severity == agents.Error {
-			note(d.File)
-		}
-	}
-	if path != "" && len(names) == 0 {
-		note(path)
-	}
-	slices.Sort(names)
-	var files []checkedFile
-	for _, file := range names {
-		defs := byFile[file]
-		if len(defs) == 0 {
-			files = append(files, checkedFile{Path: file, Diagnostics: checkedDiagnostics(diags[file])})
-			continue
-		}
-		slices.SortStableFunc(defs, func(a, b *agents.Definition) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
-		for i, d := range defs {
-			f := checkedFile{
-				Path: file, Loads: !d.Broken, Name: d.Name, Description: d.Description, Tools: d.ListedTools(), Model: d.Model,
-			}
-			// Of a file with several definitions each gets what is said of its
-			// lines, and the first what is said of the file.
-			f.Diagnostics = checkedDiagnostics(slices.DeleteFunc(slices.Clone(diags[file]), func(g agents.Diagnostic) bool {
-				return i > 0 && g.Line < d.Pos.Line || i+1 < len(defs) && g.Line >= defs[i+1].Pos.Line
-			}))
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-func checkedDiagnostics(diags []agents.Diagnostic) []checkedDiagnostic {
-	out := []checkedDiagnostic{}
-	for _, d := range diags {
-		out = append(out, checkedDiagnostic{d.Severity, d.Code, d.Line, d.Column, d.Message, d.Hint})
-	}
-	return out
-}
-
-// writeChecked prints a line for each definition, and under it what is wrong,
-// with the line of the file.
-func (a *app) writeChecked(w io.Writer, files []checkedFile) {
+// text prints a line for each definition, and under it what is wrong, with the
+// line of the file.
+func (v *validation) text(w io.Writer) error {
 	lines := map[string][]string{}
-	for _, f := range files {
+	for _, f := range v.files {
 		sign := "✓"
 		if !f.Loads {
 			sign = "✗"
@@ -217,59 +291,33 @@ func (a *app) writeChecked(w io.Writer, files []checkedFile) {
 			fmt.Fprintf(w, ": %s", cleanLine(f.Name))
 		}
 		fmt.Fprintln(w)
+		for _, d := range f.Fixed {
+			fmt.Fprintf(w, "  %s: fixed: %s [%s]\n", cleanLine(d.at(f.Path)), cleanLine(d.Message), d.Code)
+		}
 		for _, d := range f.Diagnostics {
-			if d.Severity == agents.Info && f.Loads && !a.flags.verbose {
+			if d.Code == agents.CodeElsewhere || d.Severity == agents.Info && f.Loads && !v.flags.verbose {
 				continue
 			}
-			at := agents.Pos{File: f.Path, Line: d.Line, Column: d.Column}
-			fmt.Fprintf(w, "  %s: %s: %s [%s]\n", cleanLine(at.String()), d.Severity, cleanLine(d.Message), d.Code)
+			fmt.Fprintf(w, "  %s: %s: %s [%s]\n", cleanLine(d.at(f.Path)), d.Severity, cleanLine(d.Message), d.Code)
 			if _, read := lines[f.Path]; !read {
-				lines[f.Path] = readLinesOf(f.Path)
+				lines[f.Path] = textLines(v.texts[f.Path])
 			}
 			writeSnippet(w, lines[f.Path], d.Line, d.Column)
 			if d.Hint != "" {
 				fmt.Fprintf(w, "    way out: %s\n", cleanLine(d.Hint))
 			}
 		}
+		for _, fate := range f.Elsewhere {
+			fmt.Fprintf(w, "  in %s: %s", fate.Product, fate.Outcome)
+			if fate.Why != "" {
+				fmt.Fprintf(w, ": %s", cleanLine(fate.Why))
+			}
+			fmt.Fprintln(w)
+		}
 	}
-}
-
-// snippetWidth is how much of a line is shown.
-const snippetWidth = 100
-
-// writeSnippet shows a line of a file with a mark under the column.
-func writeSnippet(w io.Writer, lines []string, line, column int) {
-	if line < 1 || line > len(lines) {
-		return
+	if v.cost.Agents > 1 {
+		fmt.Fprintf(w, "\nthe descriptions of %s take about %s of every prompt; %s are kept whole\n",
+			count(int64(v.cost.Agents), "agent"), count(int64(v.cost.Tokens), "token"), number(int64(v.cost.Budget)))
 	}
-	number := fmt.Sprintf("%5d | ", line)
-	runes := []rune(strings.ReplaceAll(clean(strings.TrimRight(lines[line-1], "\r")), "\t", " "))
-	at := min(max(column-1, 0), len(runes))
-	from := 0
-	if at > snippetWidth*3/4 { // keep the place in sight
-		from = at - snippetWidth/2
-	}
-	lead := ""
-	if from > 0 {
-		lead = "…"
-	}
-	fmt.Fprintln(w, ansi.Truncate(number+lead+string(runes[from:]), len(number)+snippetWidth, "…"))
-	if column > 0 {
-		fmt.Fprintln(w, strings.Repeat(" ", len(number)-2)+"| "+strings.Repeat(" ", ansi.StringWidth(lead+string(runes[from:at])))+"^")
-	}
-}
-
-// readLinesOf returns the lines of a file for snippets, none where there is no
-// such file or where it is too large for a definition anyway.
-func readLinesOf(path string) []string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > agents.MaxJSONSize {
-		return nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	text := strings.TrimPrefix(strings.ToValidUTF8(string(data), "\uFFFD"), "\uFEFF")
-	return strings.Split(text, "\n")
+	return nil
 }

@@ -36,6 +36,7 @@ func Sources(root *cobra.Command, dir string) map[string]Source {
 		"flags":       fixed(func() string { return commonFlags(root) }),
 		"fields":      fixed(fields),
 		"diagnostics": fixed(diagnostics),
+		"rules":       fixed(rules),
 		"products":    fixed(products),
 		"differences": fixed(differences),
 		"settings":    fixed(keys),

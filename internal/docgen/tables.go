@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,6 +39,28 @@ func diagnostics() string {
 		rows = append(rows, []string{code(c.Code), string(c.Severity), c.About})
 	}
 	return table([]string{"code", "severity", "meaning"}, rows)
+}
+
+// rules writes a section for each thing that checking files finds, with its
+// example.
+func rules() string {
+	var b strings.Builder
+	fence := func(text string) {
+		fmt.Fprintf(&b, "```text\n%s\n```\n\n", strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\n"))
+	}
+	for _, r := range agents.Rules() {
+		fmt.Fprintf(&b, "### %s\n\n%s. %s\n\n", r.Code, strings.ToUpper(string(r.Severity[:1]))+string(r.Severity[1:]), r.About)
+		if r.Fix != "" {
+			fmt.Fprintf(&b, "`--fix` %s.\n\n", r.Fix)
+		}
+		if r.Bad != "" {
+			fmt.Fprintf(&b, "Found in %s:\n\n", code(r.File))
+			fence(r.Bad)
+			b.WriteString("Not found in:\n\n")
+			fence(r.Good)
+		}
+	}
+	return b.String()
 }
 
 // keys writes the table of settings.
