@@ -16,6 +16,7 @@ compile:
 
 test: ## all tests, with the race detector; the docs checks are among them
 	$(GO) test -race ./...
+	cd bench && $(GO) test ./chaos
 
 kill: ## kills the program at 110 moments of a request and resumes it each time
 	SYNAPSE_KILLS=110 $(GO) test -run '^TestKill$$' ./internal/cli
