@@ -167,17 +167,41 @@ func samples(kind policy.SubjectKind, defs ...*Definition) []string {
 	return list
 }
 
+// allows says what the definition lets the agent do, by one tool or by others
+// that come to the same: who may edit and write a file may patch it, unless the
+// definition says otherwise of patch.
+func (d *Definition) allows(tool, subject string) policy.Action {
+	a := d.judges(tool, subject)
+	about := func(name string) bool {
+		return policy.MatchName(policy.Canonical(name, nil), tool) || policy.MatchName(name, tool)
+	}
+	if tool != "patch" || d.denies(tool) || slices.ContainsFunc(d.Permissions, func(r policy.Rule) bool { return about(r.Tool) }) {
+		return a
+	}
+	b := d.judges("edit_file", subject)
+	if w := d.judges("write_file", subject); stricter(w, b) {
+		b = w
+	}
+	if stricter(a, b) {
+		return b
+	}
+	return a
+}
+
 // compareAccess says in which ways got lets an agent do more than want does,
-// and in which less.
-func compareAccess(got, want *Definition) (more, less []string) {
+// and in which less. The tools of the names in same are passed over.
+func compareAccess(got, want *Definition, same []string) (more, less []string) {
 	subjects := map[policy.SubjectKind][]string{}
 	for _, tool := range universe(got, want) {
+		if slices.Contains(same, tool) {
+			continue
+		}
 		kind := subjectKind(tool)
 		if subjects[kind] == nil {
 			subjects[kind] = samples(kind, got, want)
 		}
 		for _, s := range subjects[kind] {
-			a, b := got.judges(tool, s), want.judges(tool, s)
+			a, b := got.allows(tool, s), want.allows(tool, s)
 			if a == b {
 				continue
 			}

@@ -87,6 +87,9 @@ type converter struct {
 	diags []Diagnostic
 	// losses are the restrictions that are lost.
 	losses []string
+	// servers are the names that the file has for tools of servers. Read as
+	// those of a program's own tools they would be new ones.
+	servers []string
 	// delegates says that the file lets the agent delegate.
 	delegates bool
 }
@@ -380,7 +383,7 @@ func (c *converter) check(product, filename string, data []byte) error {
 		}
 		return fmt.Errorf("convert %q to %s: %w", c.d.Name, product, errRead)
 	}
-	more, less := compareAccess(back, c.d)
+	more, less := compareAccess(back, c.d, c.servers)
 	if len(more) > 0 && len(c.losses) == 0 {
 		c.lost("tools", true, "%s", strings.Join(more, "; "))
 	}

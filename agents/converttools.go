@@ -168,6 +168,7 @@ func (c *converter) serverTools() []string {
 			names = append(names, c.p.mcp.write(server, tool))
 		}
 	}
+	c.servers = append(c.servers, names...)
 	return names
 }
 
@@ -197,7 +198,7 @@ func (c *converter) readOnly() {
 		more, _ := compareAccess(&Definition{
 			Tools: o.Tools, Permissions: o.Permissions, CanSpawn: o.CanSpawn,
 			Mode: d.Mode, MaxTurns: d.MaxTurns, Limits: d.Limits, Disabled: d.Disabled, Ownership: d.Ownership,
-		}, d)
+		}, d, nil)
 		return len(more) == 0
 	}
 	switch {

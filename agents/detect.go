@@ -56,6 +56,23 @@ func rootOf(file, before string) string {
 	return strings.TrimPrefix(before, "/")
 }
 
+// PlaceDir is the directory, with slashes, in which files of a product belong
+// below the home directory ([LayerHome]) or a workspace ([LayerWorkspace]);
+// with [Native], in which ours do. It is "" for what is no product.
+func PlaceDir(product string, level LayerKind) string {
+	if product == Native || product == "" {
+		return nativeDir
+	}
+	if p := findProduct(product); p != nil {
+		for _, place := range p.Places {
+			if place.Level == level && !place.isFile() {
+				return place.Path
+			}
+		}
+	}
+	return ""
+}
+
 // isOneOfDefinitions reports whether a file that is no Markdown is one of definitions
 // by where it lies.
 func isOneOfDefinitions(file string) bool {

@@ -238,6 +238,7 @@ var searchTools = []string{"ls", "glob", "grep"}
 
 // orderedRules adds the rules for one of opencode's permissions.
 func (r *reader) orderedRules(p permission) error {
+	granted := r.toolNames(p.tool, false)
 	for _, tool := range r.permissionTools(p.tool) {
 		owner := opencodeOwner[tool]
 		owned := owner == "" || policy.MatchName(p.tool, owner)
@@ -254,6 +255,14 @@ func (r *reader) orderedRules(p permission) error {
 			}
 			if q.action == policy.Allow && p.tool != "*" && slices.Contains(searchTools, tool) {
 				continue // what it grants is the tool that stands for these
+			}
+			if q.action == policy.Allow && strings.HasPrefix(tool, "mcp__") && !policy.IsGlob(p.tool) {
+				// Where server and tool could be cut apart in several ways, a
+				// denial is about all of them and a grant about one.
+				if len(granted) != 1 {
+					continue
+				}
+				tool = granted[0]
 			}
 			patterns, err := r.orderedPattern(tool, q)
 			if err != nil {

@@ -28,6 +28,7 @@ func (a *app) agentsCommand() *cobra.Command {
 	}
 	c.AddCommand(
 		a.agentsListCommand(), a.agentsShowCommand(), a.agentsExplainCommand(), a.agentsValidateCommand(), a.agentsNewCommand(),
+		a.agentsConvertCommand(),
 		a.agentsSwitchCommand("enable", "Switch an agent on again", true),
 		a.agentsSwitchCommand("disable", "Switch an agent off, in every workspace", false),
 	)
