@@ -69,7 +69,9 @@ var rank = map[policy.Action]int{policy.Allow: 0, policy.Ask: 1, policy.Deny: 2}
 func widened(got, want *agents.Definition) []string {
 	var list []string
 	a, b := may(got), may(want)
-	about := func(name string) bool { return policy.MatchName(policy.Canonical(name, nil), "patch") || policy.MatchName(name, "patch") }
+	about := func(name string) bool {
+		return policy.MatchName(policy.Canonical(name, nil), "patch") || policy.MatchName(name, "patch")
+	}
 	ruled := slices.ContainsFunc(want.DisallowedTools, about) || slices.ContainsFunc(want.Permissions, func(r policy.Rule) bool { return about(r.Tool) })
 	for call, action := range a {
 		if path, ok := strings.CutPrefix(call, "patch "); ok && !ruled &&

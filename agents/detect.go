@@ -73,6 +73,21 @@ func PlaceDir(product string, level LayerKind) string {
 	return ""
 }
 
+// PathInPlace is a file's path, with slashes, below the place that it lies in,
+// and its name alone where it lies in none.
+func PathInPlace(file string) string {
+	slashed := filepath.ToSlash(file)
+	if p, root := locate(file); p != nil && root != "" {
+		if name := p.pathName(file); name != "" {
+			return name + path.Ext(slashed)
+		}
+	}
+	if i := strings.LastIndex("/"+slashed, "/"+nativeDir+"/"); i >= 0 {
+		return slashed[i+len(nativeDir)+1:]
+	}
+	return path.Base(slashed)
+}
+
 // isOneOfDefinitions reports whether a file that is no Markdown is one of definitions
 // by where it lies.
 func isOneOfDefinitions(file string) bool {

@@ -25,8 +25,9 @@ type LoadOptions struct {
 	// Detect reads each file as [Detect] says of its path; Origin and StemName
 	// are not looked at.
 	Detect bool
-	// Hidden descends into directories whose name begins with a dot. Those of
-	// version control are left out all the same.
+	// Hidden descends into every directory: into those whose name begins with a
+	// dot, and with a product as Origin also where the product does not look.
+	// The directories of version control are left out all the same.
 	Hidden bool
 }
 
@@ -207,7 +208,7 @@ func (l *loader) walk(rel, real string) {
 
 func (l *loader) subdir(rel, real string) {
 	name := path.Base(rel)
-	if l.product != nil && !l.product.Nested {
+	if l.product != nil && !l.product.Nested && !l.opt.Hidden {
 		return
 	}
 	if strings.HasPrefix(name, ".") && (!l.opt.Hidden || slices.Contains([]string{".git", ".hg", ".svn"}, name)) {

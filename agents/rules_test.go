@@ -71,27 +71,30 @@ func TestDetectPath(t *testing.T) {
 	for _, tt := range []struct {
 		file, origin string
 		stem         bool
-		root         string
+		root, below  string
 	}{
-		{"w/.claude/agents/team/x.md", "claude", true, "w"},
-		{".claude/agents/x.md", "claude", true, "."},
-		{"/.claude/agents/x.md", "claude", true, "/"},
-		{"/w/a b/.github/agents/x.md", "copilot", true, "/w/a b"},
-		{"w/x.agent.md", "copilot", true, ""},
-		{"w/opencode.json", "opencode", true, "w"},
-		{"w/.opencode/agents/a/x.md", "opencode", true, "w"},
-		{"w/x.toml", "codex", true, ""},
-		{"w/.synapse/agents/x.md", "", false, "w"},
-		{"w/.claude/agents/x.toml", "codex", true, ""},
-		{"w/agents/x.md", "", false, ""},
-		{"w/subagents/custom.json", "", false, "w"},
-		{"w/.other/agents/x.md", "", true, ""},
+		{"w/.claude/agents/team/x.md", "claude", true, "w", "team/x.md"},
+		{".claude/agents/x.md", "claude", true, ".", "x.md"},
+		{"/.claude/agents/x.md", "claude", true, "/", "x.md"},
+		{"/w/a b/.github/agents/x.md", "copilot", true, "/w/a b", "x.md"},
+		{"w/x.agent.md", "copilot", true, "", "x.agent.md"},
+		{"w/opencode.json", "opencode", true, "w", "opencode.json"},
+		{"w/.opencode/agents/a/x.md", "opencode", true, "w", "a/x.md"},
+		{"w/x.toml", "codex", true, "", "x.toml"},
+		{"w/.synapse/agents/x.md", "", false, "w", "x.md"},
+		{"w/.claude/agents/x.toml", "codex", true, "", "x.toml"},
+		{"w/agents/x.md", "", false, "", "x.md"},
+		{"w/subagents/custom.json", "", false, "w", "custom.json"},
+		{"w/.other/agents/x.md", "", true, "", "x.md"},
 	} {
 		if origin, stem := agents.Detect(tt.file); origin != tt.origin || stem != tt.stem {
 			t.Errorf("Detect(%q) = %q, %t", tt.file, origin, stem)
 		}
 		if root := agents.PlaceRoot(tt.file); root != tt.root {
 			t.Errorf("PlaceRoot(%q) = %q, want %q", tt.file, root, tt.root)
+		}
+		if below := agents.PathInPlace(tt.file); below != tt.below {
+			t.Errorf("PathInPlace(%q) = %q, want %q", tt.file, below, tt.below)
 		}
 	}
 }

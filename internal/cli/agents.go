@@ -28,7 +28,7 @@ func (a *app) agentsCommand() *cobra.Command {
 	}
 	c.AddCommand(
 		a.agentsListCommand(), a.agentsShowCommand(), a.agentsExplainCommand(), a.agentsValidateCommand(), a.agentsNewCommand(),
-		a.agentsConvertCommand(),
+		a.agentsConvertCommand(), a.agentsImportCommand(),
 		a.agentsSwitchCommand("enable", "Switch an agent on again", true),
 		a.agentsSwitchCommand("disable", "Switch an agent off, in every workspace", false),
 	)
