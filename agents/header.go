@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -162,7 +163,7 @@ func shift(n *yaml.Node, lines, cols int) {
 	}
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?`) })
 
 // yamlComplaint takes the library's message apart.
 func yamlComplaint(err error) (why string, line int) {
@@ -170,7 +171,7 @@ func yamlComplaint(err error) (why string, line int) {
 		return "its shape is not that of a map", 1
 	}
 	msg := err.Error()
-	m := yamlLine.FindStringSubmatch(msg)
+	m := yamlLine().FindStringSubmatch(msg)
 	if m == nil {
 		return msg, 1
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -157,14 +158,14 @@ func (r *reader) common(root *yaml.Node) {
 	r.general, r.ordered = r.ordered, nil
 }
 
-var fileRef = regexp.MustCompile(`\{file:([^{}\n]+)\}`)
+var fileRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{file:([^{}\n]+)\}`) })
 
 // includeFiles puts files in place of what stands for them in the system
 // prompt: {file:./prompts/x.md}.
 func (r *reader) includeFiles() {
 	at := r.d.at("system_prompt")
-	r.prompt = trim(fileRef.ReplaceAllStringFunc(r.prompt, func(ref string) string {
-		name := trim(fileRef.FindStringSubmatch(ref)[1])
+	r.prompt = trim(fileRef().ReplaceAllStringFunc(r.prompt, func(ref string) string {
+		name := trim(fileRef().FindStringSubmatch(ref)[1])
 		text, err := r.include(name)
 		if err != nil {
 			r.report(at, Error, CodeUnreadable, "put the prompt into the file, or beside it", "the system prompt is in %q, which can't be read: %v", shorten(name, 60), err)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/synapse-agents/synapse"
@@ -190,15 +191,17 @@ func (d *Definition) Markdown() ([]byte, error) {
 var (
 	// plainText is text that YAML reads as itself without quotes, whatever
 	// comes before or after it.
-	plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 _./()'"+-]*(?:[,;:][A-Za-z0-9 _./()'"+-]+)*[.!?]?$`)
+	plainText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 _./()'"+-]*(?:[,;:][A-Za-z0-9 _./()'"+-]+)*[.!?]?$`)
+	})
 	// otherThanText are the words that YAML takes for something else.
-	otherThanText = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
+	otherThanText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`) })
 )
 
 // yamlScalar writes text as a YAML scalar at the margin; long says that it may
 // take several lines.
 func yamlScalar(s string, long bool) string {
-	if plainText.MatchString(s) && !otherThanText.MatchString(s) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, " ") {
+	if plainText().MatchString(s) && !otherThanText().MatchString(s) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, " ") {
 		return s
 	}
 	if long && blockText(s) {

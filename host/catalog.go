@@ -43,9 +43,9 @@ func catalogued(provider string) *catwalk.Provider {
 
 // dateEnd is the date at the end of a model's name: gpt-5-2025-08-07 is gpt-5,
 // and claude-sonnet-4-5@20250929 is claude-sonnet-4-5.
-var dateEnd = regexp.MustCompile(`[-@](20\d{6}|20\d{2}-\d{2}-\d{2}|latest)$`)
+var dateEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-@](20\d{6}|20\d{2}-\d{2}-\d{2}|latest)$`) })
 
-func undated(name string) string { return dateEnd.ReplaceAllString(strings.ToLower(name), "") }
+func undated(name string) string { return dateEnd().ReplaceAllString(strings.ToLower(name), "") }
 
 // entryOf finds a model in the catalogue by its name, or by its name without a
 // date, as providers write it in their replies.

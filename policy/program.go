@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // steers reports whether a variable decides which programs run, or what they
@@ -120,10 +121,14 @@ var runners = map[string][]string{
 }
 
 // awkRuns finds what lets an awk program run or write something.
-var awkRuns = regexp.MustCompile(`\bsystem\b|getline|\||print[^;}\n]*>|@(load|include)|@[a-zA-Z_]`)
+var awkRuns = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bsystem\b|getline|\||print[^;}\n]*>|@(load|include)|@[a-zA-Z_]`)
+})
 
 // sedRuns finds GNU sed's command and flag that execute, and those that write.
-var sedRuns = regexp.MustCompile(`(?:^|[^A-Za-z\\])[0-9gpiImM]*[ewW][0-9gpiImM]*(?:[\s;}]|$)`)
+var sedRuns = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[^A-Za-z\\])[0-9gpiImM]*[ewW][0-9gpiImM]*(?:[\s;}]|$)`)
+})
 
 // program judges a program that is neither a shell nor a wrapper: whether its
 // arguments bring code.
@@ -154,7 +159,7 @@ func (x *reader) program(name string, args []word) {
 		x.variables(name, args)
 	case "awk", "gawk", "mawk", "nawk", "original-awk":
 		for _, a := range args {
-			if !a.known() && (a.opt || a.raw != "" && !strings.ContainsAny(a.raw, "*?[~")) || a.known() && awkRuns.MatchString(strings.ReplaceAll(a.text, "||", "")) {
+			if !a.known() && (a.opt || a.raw != "" && !strings.ContainsAny(a.raw, "*?[~")) || a.known() && awkRuns().MatchString(strings.ReplaceAll(a.text, "||", "")) {
 				x.doubt(name + " may run commands or write files")
 				break
 			}
@@ -164,7 +169,7 @@ func (x *reader) program(name string, args []word) {
 			script := i == 0 || args[i-1].text == "-e" || !strings.HasPrefix(a.text, "-") && strings.HasPrefix(args[i-1].text, "-")
 			code := strings.TrimPrefix(strings.TrimPrefix(a.text, "--expression="), "-e")
 			if code != a.text || script && !strings.HasPrefix(a.text, "-") {
-				if !a.known() || sedRuns.MatchString(code) {
+				if !a.known() || sedRuns().MatchString(code) {
 					x.doubt(name + " may run commands or write files")
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -39,7 +40,7 @@ var plainPunctuation = strings.NewReplacer(
 	"\u200b", "", "\u200d", "", "\ufeff", "",
 )
 
-var numberedLine = regexp.MustCompile(`^\s*\d+\t`)
+var numberedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*\d+\t`) })
 
 // missTerms are what an explanation calls the texts that a caller gave.
 type missTerms struct {
@@ -105,7 +106,7 @@ var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, `'`,
 func withoutNumbers(s string) (string, bool) {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, l := range lines {
-		loc := numberedLine.FindStringIndex(l)
+		loc := numberedLine().FindStringIndex(l)
 		if loc == nil {
 			return "", false
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,7 @@ Where prompts are piped in, the exit code is that of the last request.`,
 }
 
 // slash tells a command from a prompt that begins with a path.
-var slash = regexp.MustCompile(`^/[a-z-]+$`)
+var slash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/[a-z-]+$`) })
 
 // chat answers prompts from standard input until it ends.
 func (a *app) chat(ctx context.Context) error {
@@ -72,7 +73,7 @@ func (a *app) chat(ctx context.Context) error {
 			return nil
 		case prompt == "/agents":
 			a.listAgents(h)
-		case slash.MatchString(prompt):
+		case slash().MatchString(prompt):
 			fmt.Fprintf(a.p.Stderr, "unknown command %s: there are /agents and /quit\n", clean(prompt))
 		default:
 			last = c.answer(ctx, c.session.Send(ctx, prompt))

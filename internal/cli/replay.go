@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -142,7 +143,7 @@ func (a *app) answer(ctx context.Context, in host.Input, edit func(*host.Options
 }
 
 // secretName matches the names of variables that hold secrets.
-var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSW|CREDENTIAL`)
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASSW|CREDENTIAL`) })
 
 // tapeOptions says what is written in other words: the workspace's path, and every
 // value that the environment and the settings know to be a secret.
@@ -156,7 +157,7 @@ func (a *app) tapeOptions() (replay.Options, error) {
 		opt.Workspace = append(opt.Workspace, real)
 	}
 	for _, e := range a.p.Environ {
-		if name, value, ok := strings.Cut(e, "="); ok && secretName.MatchString(name) && !filepath.IsAbs(value) {
+		if name, value, ok := strings.Cut(e, "="); ok && secretName().MatchString(name) && !filepath.IsAbs(value) {
 			opt.Secrets[name] = value
 		}
 	}

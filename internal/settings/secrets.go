@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A ProviderVar is an environment variable that a model provider is known by.
@@ -211,12 +212,14 @@ func providerCodec() codec[Provider] {
 	return c
 }
 
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|authorization|cookie)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(key|token|secret|passw|credential|authorization|cookie)`)
+})
 
 // looksSecret reports whether what has this name is probably a secret itself
 // (and not the name of the variable that holds it).
 func looksSecret(name string) bool {
-	return secretName.MatchString(name) && !strings.HasSuffix(strings.ToLower(name), "_env")
+	return secretName().MatchString(name) && !strings.HasSuffix(strings.ToLower(name), "_env")
 }
 
 // redactURL takes user, password, query and fragment out of a URL.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/anthropic"
@@ -24,11 +25,13 @@ func (v claude) atLeast(major, minor int) bool {
 // claudeName finds the version in a name: claude-3-5-sonnet-20241022,
 // claude-opus-4-1, claude-sonnet-4-5@20250929, anthropic/claude-opus-4.6,
 // us.anthropic.claude-haiku-4-5-20251001-v1:0. A date is no minor version.
-var claudeName = regexp.MustCompile(`claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
+var claudeName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
+})
 
 func parseClaude(name string) claude {
 	name = strings.ToLower(name)
-	found := claudeName.FindStringSubmatch(name)
+	found := claudeName().FindStringSubmatch(name)
 	if found == nil {
 		// One without a version is a recent one.
 		return claude{known: strings.Contains(name, "claude"), major: 5}

@@ -8,19 +8,20 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	synapse "github.com/synapse-agents/synapse"
 )
 
 // placeName is what a region or a location looks like. It becomes a part of a
 // host's name, so nothing else may be in it.
-var placeName = regexp.MustCompile(`^[a-z]+(-[a-z]+)*-?[0-9]*$`)
+var placeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]+(-[a-z]+)*-?[0-9]*$`) })
 
 // cloudBase returns the base URL that a cloud's region makes, empty for what is
 // no cloud of regions.
 func (m *model) cloudBase() (string, error) {
 	region := m.cloud.Region
-	if region != "" && !placeName.MatchString(region) {
+	if region != "" && !placeName().MatchString(region) {
 		return "", fmt.Errorf("region %q: want one such as us-east-1 or europe-west4", region)
 	}
 	switch m.row.Name {

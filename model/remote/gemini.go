@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/google"
@@ -233,12 +234,12 @@ type gemini struct {
 	pro, plain   bool // plain: it can't think
 }
 
-var geminiVersion = regexp.MustCompile(`gemini-(\d{1,2})(?:\.(\d{1,2}))?`)
+var geminiVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`gemini-(\d{1,2})(?:\.(\d{1,2}))?`) })
 
 func parseGemini(name string) gemini {
 	name = strings.ToLower(name)
 	v := gemini{pro: strings.Contains(name, "pro"), plain: strings.Contains(name, "gemma")}
-	found := geminiVersion.FindStringSubmatch(name)
+	found := geminiVersion().FindStringSubmatch(name)
 	if found == nil {
 		return v
 	}

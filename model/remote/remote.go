@@ -24,6 +24,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/azure"
@@ -370,13 +371,13 @@ func (m *model) endpoint(name string, wire Wire) string {
 // versioned returns the base URL with a version at its end: people write it
 // with and without.
 func (m *model) versioned(version string) string {
-	if apiVersion.MatchString(m.base) {
+	if apiVersion().MatchString(m.base) {
 		return m.base
 	}
 	return m.base + "/" + version
 }
 
-var apiVersion = regexp.MustCompile(`/v[0-9]+[a-z0-9]*$`)
+var apiVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/v[0-9]+[a-z0-9]*$`) })
 
 // Generate sends the request and yields the reply as it comes.
 func (m *model) Generate(ctx context.Context, req *synapse.Request) iter.Seq2[*synapse.Delta, error] {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/synapse-agents/synapse"
 )
@@ -65,10 +66,14 @@ func ParseIgnore(words []string) (Ignore, error) {
 const WorkspaceWord = "$WORKSPACE"
 
 // tokens are the forms of keys that are known at sight.
-var tokens = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abprs]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----`)
+var tokens = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abprs]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----`)
+})
 
 // dates are the forms of dates and times.
-var dates = regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d:\d\d(?:\.\d+)?\b|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +\d{1,4}(?:,? \d{4})?`)
+var dates = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d:\d\d(?:\.\d+)?\b|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +\d{1,4}(?:,? \d{4})?`)
+})
 
 // minSecret is the length from which a value can be a secret: shorter ones would
 // take words out of every text.
@@ -109,13 +114,13 @@ func newNormal(opt Options) *normal {
 
 // text is a text as the file has it.
 func (n *normal) text(s string) string {
-	return tokens.ReplaceAllString(n.keep.Replace(s), "$$SECRET")
+	return tokens().ReplaceAllString(n.keep.Replace(s), "$$SECRET")
 }
 
 // compared is a text as it is compared: without what is ignored.
 func (n *normal) compared(s string) string {
 	if n.ignore.Dates {
-		s = dates.ReplaceAllString(s, "$$DATE")
+		s = dates().ReplaceAllString(s, "$$DATE")
 	}
 	for _, re := range n.ignore.Patterns {
 		s = re.ReplaceAllString(s, "$$IGNORED")
