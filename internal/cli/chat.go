@@ -57,7 +57,7 @@ func (a *app) chat(ctx context.Context) error {
 	}
 	var last error
 	if from != nil && from.cutOff {
-		last = c.answer(ctx, a.resume(ctx, h, c.session, from), h.Past(ctx, from.trace))
+		last = c.answer(ctx, func(ctx context.Context) eventStream { return a.resume(ctx, h, c.session, from) }, h.Past(ctx, from.trace))
 	}
 	for {
 		prompt, ok := c.read(ctx)
@@ -76,7 +76,7 @@ func (a *app) chat(ctx context.Context) error {
 		case slash().MatchString(prompt):
 			fmt.Fprintf(a.p.Stderr, "unknown command %s: there are /agents and /quit\n", clean(prompt))
 		default:
-			last = c.answer(ctx, c.session.Send(ctx, prompt))
+			last = c.answer(ctx, func(ctx context.Context) eventStream { return c.session.Send(ctx, prompt) })
 			if ctx.Err() != nil {
 				return &codedError{code: exitInterrupted, err: context.Cause(ctx), quiet: true}
 			}
@@ -94,15 +94,16 @@ type conversation struct {
 	interactive bool
 }
 
-// answer shows a request to its end. What failed is said, and the conversation goes on; a
-// user who sits in front of it has seen it, so that then nothing is returned.
-func (c *conversation) answer(ctx context.Context, events eventStream, past ...eventStream) error {
+// answer makes a request, under the context that Ctrl+C ends, and shows it to its
+// end. What failed is said, and the conversation goes on; a user who sits in front
+// of it has seen it, so that then nothing is returned.
+func (c *conversation) answer(ctx context.Context, request func(context.Context) eventStream, past ...eventStream) error {
 	if c.interactive {
 		var done func()
 		ctx, done = c.interrupts.during(ctx)
 		defer done()
 	}
-	out, err := c.follow(c.view, events, past...)
+	out, err := c.follow(c.view, request(ctx), past...)
 	if err == nil {
 		err = c.ended(out)
 	} else if c.interactive {
