@@ -424,18 +424,7 @@ func (b *backend) Remember(_ context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("keep the history: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keep the history: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep the history: %w", err)
-	}
-	_, err = f.Write(append(line, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keep the history: %w", err)
-	}
-	return nil
+	return appendLine(path, line)
 }
 
 // themeKey is the setting that holds the screen's theme.
@@ -453,4 +442,77 @@ func (b *backend) SaveTheme(ctx context.Context, name string) error {
 	}
 	_, err = store.Set(settings.LayerUser, themeKey, name)
 	return err
+}
+
+// declinedFile is where it is kept which workspaces the user does not trust, so
+// that it is asked once; "" where there is no place.
+func (b *backend) declinedFile() string {
+	state := settings.Sources{Home: b.p.Home, Environ: b.p.Environ}.StateDir()
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "untrusted.txt")
+}
+
+// Held returns which settings of the workspace are left out because it is not
+// trusted.
+func (b *backend) Held(context.Context) ([]string, error) {
+	if b.host.Trusted() || b.p.Home == "" {
+		return nil, nil
+	}
+	if path := b.declinedFile(); path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read which workspaces are not trusted: %w", err)
+		}
+		if slices.Contains(strings.Split(string(data), "\n"), b.workspace) {
+			return nil, nil
+		}
+	}
+	src, err := b.sources()
+	if err != nil {
+		return nil, err
+	}
+	_, warnings, err := settings.Load(src)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, w := range warnings {
+		if w.Code == settings.WarnUntrusted {
+			out = append(out, w.String())
+		}
+	}
+	return out, nil
+}
+
+// Decide keeps whether the user trusts the workspace.
+func (b *backend) Decide(ctx context.Context, trust bool) error {
+	if trust {
+		if err := settings.NewTrustFile(b.p.Home, nil).Trust(b.workspace); err != nil {
+			return err
+		}
+		return b.host.Refresh(ctx)
+	}
+	path := b.declinedFile()
+	if path == "" {
+		return nil
+	}
+	return appendLine(path, []byte(b.workspace))
+}
+
+// appendLine adds a line to a file of the user's, which it makes if need be.
+func appendLine(path string, line []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/synapse-agents/synapse/host"
-	"github.com/synapse-agents/synapse/internal/settings"
 	"github.com/synapse-agents/synapse/internal/tui"
 	"github.com/synapse-agents/synapse/model/offline"
 )
@@ -66,6 +65,7 @@ func (a *app) screen(ctx context.Context) error {
 		Config:    b,
 		Files:     b,
 		Memory:    b,
+		Trust:     b,
 		Theme:     b.theme(),
 		NoColor:   a.flags.noColor || a.p.env("NO_COLOR") != "",
 		Goodbye:   b.goodbye,
@@ -92,29 +92,7 @@ func (b *backend) status(context.Context) tui.Status {
 		s.Model = offline.Label
 		s.Notes = append(s.Notes, "Answering with "+offline.Label+": connect a model with OPENAI_API_KEY, OPENAI_BASE_URL or -m provider:model.")
 	}
-	if !b.host.Trusted() && b.untrusted() {
-		s.Notes = append(s.Notes, "This workspace is not trusted, so that not all of its settings count: `synapse trust` changes that.")
-	}
 	return s
-}
-
-// untrusted reports whether settings of the workspace are left out because it is
-// not trusted.
-func (b *backend) untrusted() bool {
-	src, err := b.sources()
-	if err != nil {
-		return false
-	}
-	_, warnings, err := settings.Load(src)
-	if err != nil {
-		return false
-	}
-	for _, w := range warnings {
-		if w.Code == settings.WarnUntrusted {
-			return true
-		}
-	}
-	return false
 }
 
 // goodbye says how to look again at what has been done.

@@ -164,6 +164,30 @@ func TestScreenTerminated(t *testing.T) {
 	m.ends(143)
 }
 
+// TestScreenTrust wants a workspace's settings to be asked about once.
+func TestScreenTrust(t *testing.T) {
+	m := newScreen(t, 90, 24)
+	m.write("ws/.synapse/settings.json", `{"providers": {"theirs": {"base_url": "https://example.org/v1", "models": ["m"]}}}`)
+	m.start()
+	m.sees(`Is this workspace yours\?`)
+	m.sees(`providers`)
+	m.typed("n")
+	m.sees(`not trusted`)
+	m.typed("\x04")
+	m.ends(0)
+	m.start()
+	m.sees(`Say what to do`)
+	time.Sleep(300 * time.Millisecond)
+	if s := m.screen(); strings.Contains(s, "yours?") {
+		t.Errorf("it is asked again:\n%s", s)
+	}
+	m.typed("\x04")
+	m.ends(0)
+	if s := m.file(".synapse/trust.json"); strings.Contains(s, m.workspace) {
+		t.Errorf("it is trusted after a no: %s", s)
+	}
+}
+
 // TestPlain wants a conversation without anything that moves where that is asked
 // for, and where the terminal can't be drawn on.
 func TestPlain(t *testing.T) {

@@ -154,6 +154,14 @@ type Memory interface {
 	SaveTheme(ctx context.Context, name string) error
 }
 
+// Trust decides whether the workspace's own settings count in full.
+type Trust interface {
+	// Held returns what does not count because the workspace is not trusted;
+	// nothing when it is, and when the user has decided before.
+	Held(ctx context.Context) ([]string, error)
+	Decide(ctx context.Context, trust bool) error
+}
+
 // Controls act on a sub-agent by the id of its run. What is nil can't be done,
 // and is not offered.
 type Controls struct {
@@ -224,6 +232,7 @@ type Options struct {
 	Config    Config
 	Files     Files
 	Memory    Memory
+	Trust     Trust
 	Controls  Controls
 	Theme     string // a theme's name, or "auto"; "" is "auto"
 	NoColor   bool

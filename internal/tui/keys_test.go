@@ -499,3 +499,34 @@ func TestColours(t *testing.T) {
 type white struct{}
 
 func (white) RGBA() (r, g, b, a uint32) { return 0xffff, 0xffff, 0xffff, 0xffff }
+
+type trust struct{ decided []bool }
+
+func (w *trust) Held(context.Context) ([]string, error) {
+	return []string{"settings.json:2: providers does not count"}, nil
+}
+
+func (w *trust) Decide(_ context.Context, yes bool) error {
+	w.decided = append(w.decided, yes)
+	return nil
+}
+
+func TestTrust(t *testing.T) {
+	w := &trust{}
+	opt, s := whole(&world{}, reply)
+	opt.Trust = w
+	drive(t, opt, 60, 16, func(d *driver) {
+		d.settle()
+		d.sees("Is this workspace yours?", "providers does not count")
+		checkFrame(t, d.m.View().Content, 60, 16)
+		d.press("enter", "space") // neither is an answer
+		if len(w.decided) != 0 {
+			t.Fatal("a key that was no answer decided")
+		}
+		d.press("n")
+		d.sees("Say what to do")
+	})
+	if !slices.Equal(w.decided, []bool{false}) || len(s.sent) != 0 {
+		t.Errorf("decided %v, sent %q", w.decided, s.sent)
+	}
+}

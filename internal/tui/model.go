@@ -129,7 +129,7 @@ func (m *Model) ticking() tea.Cmd {
 func (m *Model) Init() tea.Cmd {
 	return tea.Batch(
 		tea.RequestBackgroundColor, m.pump.wait(m.ctx), m.opt.Questions.wait(m.ctx), m.ticking(),
-		m.loadStatus(), m.loadAgents(), m.loadFiles(), m.loadHistory(),
+		m.loadStatus(), m.loadAgents(), m.loadFiles(), m.loadHistory(), m.loadTrust(),
 	)
 }
 
@@ -208,6 +208,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case agentsMsg:
 		m.agents = msg.AgentList
 		return m, m.deliver(msg)
+	case untrustedMsg:
+		m.push(&trustPage{held: msg})
 	case filesMsg:
 		m.files = msg
 	case historyMsg:

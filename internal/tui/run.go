@@ -398,7 +398,6 @@ func (r *run) notice(sign string, st func(*theme) style, text string) {
 func (t *theme) faintStyle() style { return t.faint }
 func (t *theme) warnStyle() style  { return t.warn }
 func (t *theme) badStyle() style   { return t.bad }
-func (t *theme) goodStyle() style  { return t.good }
 
 // running counts the sub-agents below that go on; background counts those of
 // them that nobody waits for.
