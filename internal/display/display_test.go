@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{display.Count(1, "turn"), "1 turn"}, {display.Count(0, "turn"), "0 turns"}, {display.Count(1234567, "token"), "1,234,567 tokens"},
 		{display.Seconds(1540 * time.Millisecond), "1.5s"}, {display.Seconds(61*time.Second + 400*time.Millisecond), "1m1s"},
-		{display.Cost(synapse.Usage{}), "$0"}, {display.Cost(synapse.Usage{InputTokens: 1}), "unknown"}, {display.Cost(dollars(0)), "$0"},
+		{display.Cost(synapse.Usage{}), "none"}, {display.Cost(synapse.Usage{InputTokens: 1}), "unknown"}, {display.Cost(dollars(0)), "$0"},
 		{display.Cost(dollars(0.0012)), "$0.0012"}, {display.Cost(dollars(1.234)), "$1.23"},
 		{display.Spinner(0), "⠋"}, {display.Spinner(11), "⠙"}, {display.Spinner(-1), "⠏"},
 	} {
