@@ -55,6 +55,7 @@ func ImportLayers(level LayerKind, dir string, names []string, opt LoadOptions) 
 				continue
 			}
 			at := filepath.Join(dir, filepath.FromSlash(place.Path))
+			opt.note(at)
 			if _, err := os.Lstat(at); err != nil {
 				continue
 			}

@@ -29,6 +29,15 @@ type LoadOptions struct {
 	// dot, and with a product as Origin also where the product does not look.
 	// The directories of version control are left out all the same.
 	Hidden bool
+	// Note, where set, is called with each path that the result depends on,
+	// before it is looked at, also with those where nothing is.
+	Note func(path string)
+}
+
+func (o *LoadOptions) note(path string) {
+	if o.Note != nil {
+		o.Note(path)
+	}
 }
 
 // LoadDir reads every definition below a directory: files whose name ends in
@@ -39,6 +48,7 @@ type LoadOptions struct {
 // is an empty layer.
 func LoadDir(root string, kind LayerKind, opt LoadOptions) Layer {
 	layer := Layer{Kind: kind, Name: root, Root: root}
+	opt.note(root)
 	real, err := filepath.EvalSymlinks(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return layer
@@ -88,6 +98,7 @@ func LoadDir(root string, kind LayerKind, opt LoadOptions) Layer {
 // origin. Unlike in a directory, a symlink may lead anywhere.
 func LoadFile(file string, kind LayerKind, opt LoadOptions) Layer {
 	layer := Layer{Kind: kind, Name: file, Root: filepath.Dir(file)}
+	opt.note(file)
 	fail := func(code, format string, args ...any) Layer {
 		d := &Definition{Layer: kind, Pos: Pos{File: file}, Broken: true, Disabled: true}
 		layer.Defs = []*Definition{d}
@@ -162,6 +173,9 @@ type loader struct {
 // is below it.
 func (l *loader) show(rel string) string { return filepath.Join(l.layer.Root, filepath.FromSlash(rel)) }
 
+// at is a path below the directory as the system knows it.
+func (l *loader) at(rel string) string { return filepath.Join(l.real, filepath.FromSlash(rel)) }
+
 func (l *loader) report(rel string, sev Severity, code, format string, args ...any) {
 	l.layer.Diagnostics = append(l.layer.Diagnostics, Diagnostic{
 		Pos: Pos{File: l.show(rel)}, Severity: sev, Code: code, Message: fmt.Sprintf(format, args...),
@@ -181,6 +195,7 @@ func (l *loader) broken(rel, code, format string, args ...any) {
 // really is, which differs below symlinks.
 func (l *loader) walk(rel, real string) {
 	l.seen[real] = true
+	l.opt.note(l.at(real))
 	f, err := l.dir.Open(real)
 	if err != nil {
 		l.report(rel, Error, CodeUnreadable, "can't read the directory: %v", cause(err))
@@ -252,6 +267,7 @@ func (l *loader) file(rel, real string, mode fs.FileMode) {
 
 // read reads a file up to one byte more than limit.
 func (l *loader) read(real string, limit int64) ([]byte, error) {
+	l.opt.note(l.at(real))
 	f, err := l.dir.Open(real)
 	if err != nil {
 		return nil, err
@@ -324,7 +340,8 @@ func (l *loader) parseOptions(real string) ParseOptions {
 
 // link follows one symlink.
 func (l *loader) link(rel string) {
-	target, err := filepath.EvalSymlinks(filepath.Join(l.real, filepath.FromSlash(rel)))
+	l.opt.note(l.at(rel))
+	target, err := filepath.EvalSymlinks(l.at(rel))
 	if err != nil {
 		if l.wants(rel) {
 			l.broken(rel, linkCode(err), "can't follow the symlink: %v", cause(err))

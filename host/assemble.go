@@ -57,10 +57,14 @@ func configErrorf(format string, args ...any) *ConfigError {
 func durationOf(d synapse.Duration) time.Duration { return time.Duration(d) }
 
 func (h *Host) loadSettings() (*settings.Settings, []settings.Warning, error) {
-	return settings.Load(settings.Sources{
+	return settings.Load(h.sources())
+}
+
+func (h *Host) sources() settings.Sources {
+	return settings.Sources{
 		Home: h.opt.Home, ExeDir: h.opt.ExeDir, Workspace: h.opt.Workspace, Environ: h.opt.Environ,
 		Flags: h.opt.Settings, Trust: h.opt.TrustWorkspace,
-	})
+	}
 }
 
 // openJournal opens the journal and chooses where long results are kept.
@@ -183,13 +187,17 @@ func hiddenEnv(set *settings.Settings) []string {
 }
 
 // assemble compiles the agents under the given settings.
-func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []settings.Warning) (*assembly, error) {
-	a := &assembly{settings: set, warnings: warnings}
+func (h *Host) assemble(ctx context.Context, set *settings.Settings, warnings []settings.Warning, read *inputs) (*assembly, error) {
+	a := &assembly{settings: set, warnings: warnings, read: read}
 	var err error
-	if a.registry, a.diagnostics, err = h.registry(set); err != nil {
+	if a.registry, a.diagnostics, err = h.registry(set, read.note); err != nil {
 		return nil, err
 	}
+	for _, dir := range h.workflowDirs(set) {
+		read.noteDir(dir)
+	}
 	h.loadWorkflows(a)
+	read.note(filepath.Join(h.opt.Workspace, "AGENTS.md"))
 	if a.input, err = h.compileInput(ctx, a); err != nil {
 		return nil, err
 	}
@@ -405,11 +413,12 @@ func (h *Host) instructions() string {
 	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
-// layers reads every place that definitions come from, low to high.
-func (h *Host) layers(set *settings.Settings) ([]agents.Layer, error) {
+// layers reads every place that definitions come from, low to high, and notes
+// what it looks at.
+func (h *Host) layers(set *settings.Settings, note func(string)) ([]agents.Layer, error) {
 	layers := []agents.Layer{agents.Builtin()}
 	if set.EnableCustomSubagents.V {
-		var own, workspace agents.LoadOptions
+		own, workspace := agents.LoadOptions{Note: note}, agents.LoadOptions{Note: note}
 		if !set.Trusted {
 			workspace.Within = h.opt.Workspace
 		}
@@ -432,12 +441,13 @@ func (h *Host) layers(set *settings.Settings) ([]agents.Layer, error) {
 			layers = append(layers, agents.LoadDir(dir, agents.LayerCustomDir, own))
 		}
 		custom := filepath.Join(h.opt.Workspace, "subagents", "custom.json")
+		note(custom)
 		if _, err := os.Lstat(custom); err == nil {
 			layers = append(layers, agents.LoadFile(custom, agents.LayerCustomJSON, workspace))
 		}
 	}
 	if text := strings.TrimSpace(h.opt.AgentsJSON); text != "" {
-		layer, err := flagLayer(text)
+		layer, err := flagLayer(text, note)
 		if err != nil {
 			return nil, err
 		}
@@ -460,7 +470,7 @@ func sameDir(a, b string) bool {
 // flagLayer reads --agents: JSON as it stands, or the file that holds it. What
 // was asked for on the command line and can't be read is an error, not a
 // diagnostic: the user waits for just that agent.
-func flagLayer(text string) (agents.Layer, error) {
+func flagLayer(text string, note func(string)) (agents.Layer, error) {
 	var layer agents.Layer
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		layer = agents.Layer{Kind: agents.LayerFlag, Name: "--agents"}
@@ -469,7 +479,7 @@ func flagLayer(text string) (agents.Layer, error) {
 		if _, err := os.Stat(text); err != nil {
 			return layer, configErrorf("--agents: %w; give a file, or a JSON object like {\"agents\": {…}}", err)
 		}
-		layer = agents.LoadFile(text, agents.LayerFlag, agents.LoadOptions{})
+		layer = agents.LoadFile(text, agents.LayerFlag, agents.LoadOptions{Note: note})
 	}
 	for _, d := range layer.Diagnostics {
 		if d.Severity == agents.Error {

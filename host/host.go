@@ -126,12 +126,17 @@ type Host struct {
 	local     run.Local
 	warnings  []string // of opening: skills, seeds
 
-	mu  sync.Mutex
-	now *assembly
+	updating sync.Mutex // held by what compares before with after
+
+	mu      sync.Mutex
+	now     *assembly
+	watcher *watcher // nil as long as nobody watches
+	closed  bool
 }
 
 // assembly is what changes when a definition or a setting does. It is immutable.
 type assembly struct {
+	read        *inputs // what it was made from
 	settings    *settings.Settings
 	warnings    []settings.Warning
 	registry    *agents.Registry
@@ -157,6 +162,7 @@ func Open(ctx context.Context, opt Options) (*Host, error) {
 			h.Close()
 		}
 	}()
+	read := h.readSettings()
 	set, warnings, err := h.loadSettings()
 	if err != nil {
 		return nil, err
@@ -173,7 +179,7 @@ func Open(ctx context.Context, opt Options) (*Host, error) {
 		}
 	}
 	h.models = newModels(opt)
-	if h.now, err = h.assemble(ctx, set, warnings); err != nil {
+	if h.now, err = h.assemble(ctx, set, warnings, read); err != nil {
 		return nil, err
 	}
 	h.local = run.Local{
@@ -194,7 +200,14 @@ func Open(ctx context.Context, opt Options) (*Host, error) {
 
 // Close releases what the host holds. Runs in progress fail.
 func (h *Host) Close() error {
+	h.mu.Lock()
+	w := h.watcher
+	h.watcher, h.closed = nil, true
+	h.mu.Unlock()
 	var err error
+	if w != nil {
+		err = w.close()
+	}
 	for i := len(h.closers) - 1; i >= 0; i-- {
 		err = errors.Join(err, h.closers[i].Close())
 	}
@@ -206,17 +219,22 @@ func (h *Host) Close() error {
 // next request on; requests in progress keep what they were compiled with. On
 // an error everything stays as it was.
 func (h *Host) Refresh(ctx context.Context) error {
+	read := h.readSettings()
 	set, warnings, err := h.loadSettings()
 	if err != nil {
 		return err
 	}
-	next, err := h.assemble(ctx, set, warnings)
+	next, err := h.assemble(ctx, set, warnings, read)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.now = next
+	w := h.watcher
+	h.mu.Unlock()
+	if w != nil {
+		w.lookAgain()
+	}
 	return nil
 }
 

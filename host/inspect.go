@@ -26,7 +26,7 @@ func LoadRegistry(opt Options) (*agents.Registry, []agents.Diagnostic, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return h.registry(set)
+	return h.registry(set, ignore)
 }
 
 // LoadLayers reads the definitions of every place that a host of these options
@@ -40,8 +40,11 @@ func LoadLayers(opt Options) ([]agents.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.layers(set)
+	return h.layers(set, ignore)
 }
+
+// ignore notes nothing.
+func ignore(string) {}
 
 // OpenJournal opens the journal that hosts of these options write, for reading.
 // Neither settings nor definitions are read. The error is [fs.ErrNotExist] when
@@ -78,8 +81,8 @@ func stateDir(opt Options) string {
 
 // registry reads the definitions of every layer and takes out what the user has
 // removed or switched off.
-func (h *Host) registry(set *settings.Settings) (*agents.Registry, []agents.Diagnostic, error) {
-	layers, err := h.layers(set)
+func (h *Host) registry(set *settings.Settings, note func(string)) (*agents.Registry, []agents.Diagnostic, error) {
+	layers, err := h.layers(set, note)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,6 +91,7 @@ func (h *Host) registry(set *settings.Settings) (*agents.Registry, []agents.Diag
 		r, _ = r.Without(names...)
 	}
 	if dir := set.UserDir(); dir != "" {
+		note(disabledFile(dir))
 		off, err := agents.ReadDisabled(disabledFile(dir))
 		if err != nil {
 			return nil, nil, configErrorf("%w", err)

@@ -23,6 +23,11 @@ type Session struct {
 	h  *Host
 	id string
 
+	// OnChange, where set, is told what has changed in definitions and settings
+	// since the last request, before the next one runs. It is set before the
+	// first request.
+	OnChange func(Change)
+
 	mu     sync.Mutex
 	before *run.State // nil before the first request
 	last   string     // the trace of the last request; empty in a fork's beginning
@@ -111,10 +116,14 @@ func (s *Session) Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Ev
 	return func(yield func(*synapse.Event, error) bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.sent++; s.sent > 1 {
-			if err := s.h.Refresh(ctx); err != nil {
+		if s.sent++; s.sent > 1 || s.h.current().read.changed(false) {
+			change, err := s.h.Update(ctx)
+			if err != nil {
 				yield(nil, err)
 				return
+			}
+			if s.OnChange != nil && !change.Empty() {
+				s.OnChange(change)
 			}
 		}
 		in := Input{Prompt: prompt, Session: s.id, Spec: s.owner()}

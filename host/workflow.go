@@ -21,6 +21,15 @@ import (
 // directory.
 const workflowFolder = "workflows"
 
+// workflowDirs are the directories that workflows are read from.
+func (h *Host) workflowDirs(set *settings.Settings) []string {
+	dirs := []string{filepath.Join(h.opt.Workspace, ".synapse", workflowFolder)}
+	if dir := set.UserDir(); dir != "" {
+		dirs = append(dirs, filepath.Join(dir, workflowFolder))
+	}
+	return dirs
+}
+
 // loadWorkflows reads the workflows of every layer, and checks them.
 func (h *Host) loadWorkflows(a *assembly) {
 	var user, project []*workflow.Definition

@@ -55,6 +55,12 @@ func (a *app) chat(ctx context.Context) error {
 	if c.session, err = a.session(ctx, h, from); err != nil {
 		return err
 	}
+	c.session.OnChange = c.sayChange
+	if c.interactive { // who sits there is told at once, all others with their next request
+		if c.changed, err = h.Watch(); err != nil {
+			a.log().Warn("changes are noticed with the next request", "error", err)
+		}
+	}
 	var last error
 	if from != nil && from.cutOff {
 		last = c.answer(ctx, func(ctx context.Context) eventStream { return a.resume(ctx, h, c.session, from) }, h.Past(ctx, from.trace))
@@ -72,6 +78,9 @@ func (a *app) chat(ctx context.Context) error {
 		case prompt == "/quit", prompt == "/exit":
 			return nil
 		case prompt == "/agents":
+			if change, err := h.Update(ctx); err == nil && !change.Empty() {
+				c.sayChange(change)
+			}
 			a.listAgents(h)
 		case slash().MatchString(prompt):
 			fmt.Fprintf(a.p.Stderr, "unknown command %s: there are /agents and /quit\n", clean(prompt))
@@ -91,7 +100,23 @@ type conversation struct {
 	host        *host.Host
 	session     *host.Session
 	lines       <-chan string
+	changed     <-chan struct{} // definitions or settings may have; nil: nobody looks
 	interactive bool
+}
+
+// sayChange says in one line what has changed in definitions and settings.
+func (c *conversation) sayChange(change host.Change) {
+	fmt.Fprintln(c.p.Stderr, "synapse:", cleanLine(change.String()))
+}
+
+// update takes over what has changed while the user thinks. What is wrong is said
+// with the next request, which can't run like that.
+func (c *conversation) update(ctx context.Context, mark string) {
+	if change, err := c.host.Update(ctx); err == nil && !change.Empty() {
+		fmt.Fprintln(c.p.Stderr)
+		c.sayChange(change)
+		io.WriteString(c.p.Stderr, mark)
+	}
 }
 
 // answer makes a request, under the context that Ctrl+C ends, and shows it to its
@@ -122,25 +147,33 @@ func (c *conversation) read(ctx context.Context) (string, bool) {
 		if c.interactive {
 			io.WriteString(c.p.Stderr, mark)
 		}
+		line, ok := c.next(ctx, mark)
+		switch {
+		case !ok && c.interactive:
+			fmt.Fprintln(c.p.Stderr)
+			fallthrough
+		case !ok:
+			return strings.TrimSpace(prompt.String()), ctx.Err() == nil && prompt.Len() > 0
+		}
+		more, goesOn := strings.CutSuffix(line, `\`)
+		prompt.WriteString(more)
+		if !goesOn {
+			return strings.TrimSpace(prompt.String()), true
+		}
+		prompt.WriteByte('\n')
+	}
+}
+
+// next waits for a line, and meanwhile for changes; false when there are no more.
+func (c *conversation) next(ctx context.Context, mark string) (string, bool) {
+	for {
 		select {
 		case <-ctx.Done():
-			if c.interactive {
-				fmt.Fprintln(c.p.Stderr)
-			}
 			return "", false
+		case <-c.changed:
+			c.update(ctx, mark)
 		case line, ok := <-c.lines:
-			if !ok {
-				if c.interactive {
-					fmt.Fprintln(c.p.Stderr)
-				}
-				return strings.TrimSpace(prompt.String()), prompt.Len() > 0
-			}
-			more, goesOn := strings.CutSuffix(line, `\`)
-			prompt.WriteString(more)
-			if !goesOn {
-				return strings.TrimSpace(prompt.String()), true
-			}
-			prompt.WriteByte('\n')
+			return line, ok
 		}
 	}
 }

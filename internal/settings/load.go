@@ -53,6 +53,21 @@ func settingsFile(dir string) string {
 	return filepath.Join(dir, ".synapse", "settings.json")
 }
 
+// Files returns the paths of the files that [Load] may read, whether they exist or
+// not.
+func (src Sources) Files() []string {
+	var files []string
+	for _, file := range []string{src.UserFile(), NewTrustFile(src.Home, nil).Path(), settingsFile(src.ExeDir), src.ProjectFile()} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	if src.Workspace != "" {
+		files = append(files, filepath.Join(src.Workspace, ".env"))
+	}
+	return files
+}
+
 // Load reads and merges all layers. A damaged file or a bad value is an error
 // that holds one or several [*Error]; the settings are nil then. Files that do
 // not exist are no error, and none is created.
