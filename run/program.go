@@ -242,7 +242,7 @@ func withIntent(schema json.RawMessage) (offered json.RawMessage, added bool, er
 	if _, taken := props[intentField]; taken {
 		return schema, false, nil
 	}
-	props[intentField] = map[string]any{"type": "string", "description": "why, in a few words"}
+	props[intentField] = map[string]any{"type": "string", "description": "why"}
 	m["properties"] = props
 	required, _ := m["required"].([]any)
 	m["required"] = append([]any{intentField}, required...)

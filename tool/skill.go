@@ -219,7 +219,14 @@ type skillArgs struct {
 }
 
 func (w *Workspace) skill() synapse.Tool {
-	t := must(New("skill", strings.TrimSpace(skillWords)+"\n"+listSkills(w.opt.Skills), w.runSkill))
+	words := strings.TrimSpace(skillWords)
+	if len(w.opt.Skills) > 0 {
+		words += "\n" + listSkills(w.opt.Skills)
+	} else {
+		what, _, _ := strings.Cut(words, ". ")
+		words = what + ". None is installed."
+	}
+	t := must(New("skill", words, w.runSkill))
 	t.ReadOnly, t.Parallel = true, true
 	t.Subject = policy.Subject{Kind: policy.SubjectText, Args: []string{"name"}}
 	return t
@@ -228,9 +235,6 @@ func (w *Workspace) skill() synapse.Tool {
 // listSkills writes the skills for the tool's description: with descriptions
 // while they fit, then by name, never left out.
 func listSkills(skills []Skill) string {
-	if len(skills) == 0 {
-		return "No skill is installed."
-	}
 	var out strings.Builder
 	names := 0
 	for _, s := range skills {

@@ -1,6 +1,6 @@
-// Chaos runs many sub-agents at once against a model server that fails in every
-// way it knows, and checks what must hold all the same: every run ends exactly
-// once, the usage adds up to what the server says it has sent, memory stays within
+// Command chaos runs many sub-agents at once against a model server that fails in
+// every way it knows, and checks what must hold all the same: every run ends
+// exactly once, the usage adds up to what the server says it has sent, memory stays within
 // bounds, and no goroutine is left.
 //
 //	go run ./chaos -children 1000
