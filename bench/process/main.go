@@ -46,7 +46,7 @@ func measure(bin string, runs int) error {
 	defer os.RemoveAll(dir)
 	if bin == "" {
 		bin = filepath.Join(dir, "synapse")
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./cmd/synapse")
+		cmd := exec.Command("go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", bin, "./cmd/synapse")
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build synapse (run this in bench/): %w\n%s", err, out)
