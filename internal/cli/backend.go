@@ -28,7 +28,6 @@ import (
 type backend struct {
 	*app
 	host      *host.Host
-	main      string // the main agent's name
 	workspace string
 	grants    *grantFile
 }
@@ -167,6 +166,14 @@ func (b *backend) Models(ctx context.Context) (tui.ModelPage, error) {
 	choices := map[string]string{}
 	for _, r := range set.Show() {
 		values[r.Key] = r
+	}
+	for _, m := range b.host.Models(ctx, false) {
+		if about := m.Title; m.Available {
+			if m.Window > 0 {
+				about += ", takes " + tokenSize(m.Window)
+			}
+			choices[m.Ref.String()] = cmp.Or(strings.TrimPrefix(about, ", "), m.Source)
+		}
 	}
 	for alias, to := range set.ModelAliases {
 		choices[alias] = "alias of " + to.V

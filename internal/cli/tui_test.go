@@ -12,6 +12,7 @@ import (
 	"time"
 
 	fullscreen "github.com/charmbracelet/x/vt"
+	"golang.org/x/sys/unix"
 )
 
 // newScreen is a terminal that the program may draw on as it likes, and that
@@ -122,7 +123,7 @@ func TestScreen(t *testing.T) {
 	m.sees(`Ctrl\+C once more leaves`)
 	m.typed("\x03")
 	m.ends(0)
-	m.sees(`synapse trace show [A-Z0-9]+`)
+	m.sees(`synapse --resume s-[a-z0-9]+`)
 	if s := m.file(".local/state/synapse/history.jsonl"); strings.Count(s, "\n") != 6 {
 		t.Errorf("the history is %q", s)
 	}
@@ -162,6 +163,52 @@ func TestScreenTerminated(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.ends(143)
+}
+
+// TestScreenGoesOn goes on with a conversation after the program has ended, and
+// with a request that it was killed in.
+func TestScreenGoesOn(t *testing.T) {
+	m := newScreen(t, 90, 30)
+	state, err := unix.IoctlGetTermios(int(m.tty.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.start()
+	m.sees(`Say what to do`)
+	m.typed("[[say the first]]\r")
+	m.sees(`● the first`)
+	m.typed("[[task explore: ⟦hang⟧]][[task tester: ⟦say two⟧]]\r")
+	m.sees(`explore · ask explore · answering`)
+	m.sees(`✓ tester`)
+	m.cmd.Process.Kill()
+	m.cmd.Wait()
+	if err := unix.IoctlSetTermios(int(m.tty.Fd()), unix.TCSETS, state); err != nil { // as a shell does
+		t.Fatal(err)
+	}
+
+	m.start("--continue")
+	m.sees(`❯ \[\[say the first\]\]`)
+	m.sees(`which was cut off`)
+	m.sees(`waiting for 1 sub-agent`)
+	// The one that hangs is stopped from its own view.
+	m.typed("\x14")
+	m.typed("\r")
+	m.sees(`main › explore`)
+	m.sees(`s stop`)
+	m.typed("s")
+	m.sees(`■ cancelled`)
+	m.typed("q")
+	m.sees(`● results:`)
+	m.typed("\x1b")
+	time.Sleep(200 * time.Millisecond)
+	m.typed("[[say the last]]\r")
+	m.sees(`● the last`)
+	m.typed("/sessions\r")
+	m.sees(`Conversations in this workspace: 1`)
+	m.sees(`\[\[say the first\]\].*3 requests`)
+	m.typed("q")
+	m.typed("\x04")
+	m.ends(0)
 }
 
 // TestScreenTrust wants a workspace's settings to be asked about once.

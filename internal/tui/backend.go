@@ -13,6 +13,34 @@ type Session interface {
 	Send(ctx context.Context, prompt string) iter.Seq2[*synapse.Event, error]
 }
 
+// Events are what a request does, in order.
+type Events = iter.Seq2[*synapse.Event, error]
+
+// A Conversation is one that begins, or that is gone on with.
+type Conversation struct {
+	ID      string
+	Session Session
+	// Past are the requests of before, from the first event on; nil for none.
+	Past func(ctx context.Context) Events
+	// Resume goes on with the last request, which was cut off; nil if it was not.
+	Resume func(ctx context.Context) Events
+}
+
+// Conversations are those that are kept.
+type Conversations interface {
+	Conversations(ctx context.Context) ([]Kept, error)
+	// Open goes on with the conversation of an id, a name or the beginning of an
+	// id; "" is the last one.
+	Open(ctx context.Context, id string) (Conversation, error)
+}
+
+// Kept is a conversation in a list.
+type Kept struct {
+	ID, Name, Updated, Prompt, Status, Cost string
+	Requests                                int
+	Tokens                                  int64
+}
+
 // Status is what is true of the next request.
 type Status struct {
 	Agent     string // who answers
@@ -222,7 +250,8 @@ func (t Tone) style(th *theme) style {
 // Options are what the screen is made of. What is nil is not there: commands
 // that would need it are not offered.
 type Options struct {
-	Session   Session // required
+	Conversation // its Session is required
+
 	Status    func(context.Context) Status
 	Questions *Questions
 	Agents    Agents
@@ -233,11 +262,13 @@ type Options struct {
 	Files     Files
 	Memory    Memory
 	Trust     Trust
-	Controls  Controls
-	Theme     string // a theme's name, or "auto"; "" is "auto"
-	NoColor   bool
-	Mouse     bool
-	// Goodbye says, after the screen is gone, how to go on with the conversation
-	// of these requests' traces.
-	Goodbye func(traces []string) string
+	// Conversations are those that may be gone on with.
+	Conversations Conversations
+	Controls      Controls
+	Theme         string // a theme's name, or "auto"; "" is "auto"
+	NoColor       bool
+	Mouse         bool
+	// Goodbye says, after the screen is gone, how to go on with the conversation of
+	// an id. It is not called for one in which nothing was said.
+	Goodbye func(id string) string
 }

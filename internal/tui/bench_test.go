@@ -46,7 +46,7 @@ func crowd(b testing.TB) (m *tui.Model, update func(tea.Msg), next func(n int) t
 			streamed <- struct{}{}
 		}
 	}}}
-	m = tui.New(b.Context(), tui.Options{Session: s})
+	m = tui.New(b.Context(), tui.Options{Conversation: tui.Conversation{Session: s}})
 	msgs := make(chan tea.Msg, 1000)
 	var run func(tea.Cmd)
 	run = func(cmd tea.Cmd) {

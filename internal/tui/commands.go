@@ -22,6 +22,7 @@ type command struct {
 func commands() []command {
 	hasAgents := func(o *Options) bool { return o.Agents != nil }
 	hasModels := func(o *Options) bool { return o.Models != nil }
+	hasKept := func(o *Options) bool { return o.Conversations != nil }
 	return []command{
 		{"help", "", "keys and commands", nil, func(m *Model, _ string) tea.Cmd { return m.openHelp() }},
 		{"model", "", "the main agent's model and reasoning effort", hasModels, func(m *Model, _ string) tea.Cmd { return m.openModels(mainRow) }},
@@ -29,6 +30,8 @@ func commands() []command {
 		{"subagents", "", "switch agents on and off", hasAgents, func(m *Model, _ string) tea.Cmd { return m.openAgents() }},
 		{"agents", "[new]", "the agents, or a new one", hasAgents, func(m *Model, args string) tea.Cmd { return m.agentsCommand(args) }},
 		{"explain", "[name]", "what an agent may do, and why", hasAgents, func(m *Model, args string) tea.Cmd { return m.openExplain(args) }},
+		{"sessions", "", "conversations to go on with", hasKept, func(m *Model, _ string) tea.Cmd { return m.openKept() }},
+		{"resume", "[id]", "go on with the last conversation, or with that one", hasKept, func(m *Model, args string) tea.Cmd { return m.resume(args) }},
 		{"trace", "[id]", "what past requests did", func(o *Options) bool { return o.Traces != nil }, func(m *Model, args string) tea.Cmd { return m.openTraces(args) }},
 		{"context", "", "what the conversation takes of the model's window", nil, func(m *Model, _ string) tea.Cmd { return m.openContext() }},
 		{"config", "", "the settings and where each was set", func(o *Options) bool { return o.Config != nil }, func(m *Model, _ string) tea.Cmd { return m.openConfig() }},

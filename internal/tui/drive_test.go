@@ -511,6 +511,47 @@ func (w *world) Trace(_ context.Context, id string) (tui.Sheet, error) {
 	return tui.Sheet{Title: "Trace " + id, Sections: []tui.Section{{Lines: []string{"✓ main: please", "└─ · read_file: why · 0.0s"}}}}, nil
 }
 
+// kept are the conversations of a world: each is the one with everything in it.
+type kept struct{ *world }
+
+func (k *kept) Conversations(context.Context) ([]tui.Kept, error) {
+	return []tui.Kept{
+		{ID: "s-2", Name: "policy", Updated: "2026-01-02 10:00:00", Prompt: "please 编辑 it", Status: "completed", Cost: "$0.05", Requests: 2, Tokens: 6485},
+		{ID: "s-0", Updated: "2026-01-01 10:00:00", Prompt: "look", Status: "not ended", Cost: "none", Requests: 1},
+	}, nil
+}
+
+func (k *kept) Open(_ context.Context, id string) (tui.Conversation, error) {
+	play := func(play func(context.Context, *stage)) func(context.Context) tui.Events {
+		return func(ctx context.Context) tui.Events {
+			return func(yield func(*synapse.Event, error) bool) {
+				play(ctx, &stage{prompt: "said before", trace: "t0", yield: func(e *synapse.Event, err error) bool {
+					if !e.Kind.Stored() { // a journal has not seen how it came
+						return true
+					}
+					return yield(e, err)
+				}})
+			}
+		}
+	}
+	c := tui.Conversation{ID: id, Session: &session{plays: []func(context.Context, *stage){reply}}, Past: play(conversation)}
+	switch id {
+	case "s-0":
+		c.Past, c.Resume = play(func(_ context.Context, s *stage) {
+			s.begin("main1", "", "main", "", "cut off here")
+			s.emit("main1", &synapse.ModelRequested{Turn: 1})
+		}), play(func(_ context.Context, s *stage) {
+			s.agents, s.parent, s.turns = map[string]string{"main1": "main"}, map[string]string{}, map[string]int{}
+			s.emit("main1", &synapse.RunStarted{Resumed: true})
+			s.turn("main1", "taken up again")
+			s.end("main1", synapse.StatusCompleted, "")
+		})
+	case "nope":
+		return c, errors.New("there is no conversation \"nope\"")
+	}
+	return c, nil
+}
+
 func (w *world) Config(context.Context) (tui.Sheet, error) {
 	return tui.Sheet{Title: "Settings", Sections: []tui.Section{{Rows: []tui.Row{
 		{Cells: []string{"model", "environment AGENT_MODEL", "openai:gpt-5"}},
@@ -551,7 +592,7 @@ type options struct {
 func whole(w *world, plays ...func(context.Context, *stage)) (options, *session) {
 	s := &session{plays: plays}
 	return options{Options: tui.Options{
-		Session: s, Agents: w, Models: w, Drafts: w, Traces: w, Config: w, Files: w, Memory: w,
+		Conversation: tui.Conversation{ID: "s-1", Session: s}, Conversations: &kept{w}, Agents: w, Models: w, Drafts: w, Traces: w, Config: w, Files: w, Memory: w,
 		Status: func(context.Context) tui.Status {
 			return tui.Status{Agent: "main", Model: "openai:gpt-5", Effort: "high", Window: 200_000, Workspace: "/ws", Notes: []string{"web_search is not offered: it needs a key"}}
 		},

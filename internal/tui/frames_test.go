@@ -77,6 +77,7 @@ func TestFrames(t *testing.T) {
 			d.write("Use it to check 中文.")
 			d.pass(time.Second)
 		}},
+		{"sessions", conversation, func(d *driver) { d.write("/sessions"); d.press("enter") }},
 		{"traces", conversation, func(d *driver) { d.write("/trace"); d.press("enter") }},
 		{"trace", conversation, func(d *driver) { d.write("/trace"); d.press("enter", "enter") }},
 		{"config", conversation, func(d *driver) { d.write("/config"); d.press("enter") }},

@@ -146,12 +146,12 @@ func (m *Model) inputKey(k tea.KeyPressMsg) tea.Cmd {
 		return m.focusTree()
 	case "up":
 		if !e.move(-1, m.w-3) {
-			m.recall(-1)
+			m.callUp(-1)
 		}
 		return nil
 	case "down":
 		if !e.move(1, m.w-3) {
-			m.recall(1)
+			m.callUp(1)
 		}
 		return nil
 	case "ctrl+d":
@@ -173,8 +173,8 @@ func (m *Model) inputKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// recall brings up what was sent before; what waits to be sent comes first.
-func (m *Model) recall(by int) {
+// callUp brings up what was sent before; what waits to be sent comes first.
+func (m *Model) callUp(by int) {
 	if n := len(m.queue); by < 0 && n > 0 && m.input.empty() {
 		m.input.set(m.queue[n-1])
 		m.queue = m.queue[:n-1]

@@ -180,7 +180,7 @@ func TestCommands(t *testing.T) {
 		}
 	})
 	// What has nothing behind it is not there.
-	drive(t, options{Options: tui.Options{Session: s}}, 80, 24, func(d *driver) {
+	drive(t, options{Options: tui.Options{Conversation: tui.Conversation{Session: s}}}, 80, 24, func(d *driver) {
 		d.write("/")
 		d.sees("/help", "/context", "/theme")
 		d.misses("/subagent", "/trace", "/config", "/model")
@@ -529,4 +529,72 @@ func TestTrust(t *testing.T) {
 	if !slices.Equal(w.decided, []bool{false}) || len(s.sent) != 0 {
 		t.Errorf("decided %v, sent %q", w.decided, s.sent)
 	}
+}
+
+// TestKept goes on with conversations of before.
+func TestKept(t *testing.T) {
+	opt, s := whole(&world{}, reply)
+	drive(t, opt, 100, 60, func(d *driver) {
+		d.write("first")
+		d.press("enter")
+		d.pass(100 * time.Millisecond)
+		d.write("/resume") // not in the middle of something
+		d.press("enter")
+		d.sees("a request goes on")
+		d.pass(3 * time.Second)
+		d.write("/resume nope")
+		d.press("enter")
+		d.sees(`no conversation "nope"`, "answer to first")
+		d.write("/sessions")
+		d.press("enter")
+		d.sees("Conversations in this workspace: 2", "policy: please 编辑 it")
+		d.press("enter")
+		d.pass(5 * time.Second)
+		// What nobody has seen coming looks as it did when it came.
+		d.sees("❯ said before", "● I'll make one change", "policy/policy.go +2 −1", "[image: diagram.png, 4.0 KiB]", "● Done", "goes on")
+		d.misses("answer to first")
+		d.write("and now")
+		d.press("enter")
+		d.pass(3 * time.Second)
+		d.sees("answer to and now")
+		d.write("/sessions")
+		d.press("enter", "down", "enter")
+		d.pass(3 * time.Second)
+		d.sees("❯ cut off here", "which was cut off", "● taken up again")
+		d.misses("Done", "Esc interrupts")
+	})
+	if len(s.sent) != 1 {
+		t.Errorf("the first conversation was sent %q", s.sent)
+	}
+}
+
+// TestSignals wants what a user tells a sub-agent to be seen where it was told.
+func TestSignals(t *testing.T) {
+	opt, _ := whole(&world{}, func(ctx context.Context, s *stage) {
+		s.begin("m", "", "main", "", s.prompt)
+		s.emit("m", &synapse.ChildStarted{Task: "c", Agent: "explore", Description: "look", CallID: "x"})
+		s.begin("c", "m", "explore", "look", "Look.")
+		s.emit("c", &synapse.Signalled{Signal: synapse.Signal{Kind: synapse.SignalPause}})
+		time.Sleep(2 * time.Second)
+		s.emit("c", &synapse.Signalled{Signal: synapse.Signal{Kind: synapse.SignalSend, Text: "in docs, too"}})
+		time.Sleep(2 * time.Second)
+		s.emit("c", &synapse.Compacted{Before: 150_000, After: 20_000})
+		s.end("c", synapse.StatusCompleted, "")
+		s.end("m", synapse.StatusCompleted, "")
+	})
+	nothing := func(context.Context, string) error { return nil }
+	opt.Controls = tui.Controls{Pause: nothing, Resume: nothing}
+	drive(t, opt, 100, 30, func(d *driver) {
+		d.write("x")
+		d.press("enter")
+		d.pass(time.Second)
+		d.sees("‖ explore · look · paused")
+		d.press("ctrl+t", "enter")
+		d.sees("p go on")
+		d.pass(2 * time.Second)
+		d.sees("p pause", "❯ in docs, too")
+		d.pass(2 * time.Second)
+		d.sees("from about 150k tokens to 20k")
+		d.misses("p pause")
+	})
 }

@@ -36,7 +36,8 @@ type Model struct {
 
 	ledger  *ledger
 	pump    *pump
-	traces  []string
+	conv    Conversation
+	said    bool // something was said in it
 	status  Status
 	agents  AgentList
 	files   []string
@@ -79,7 +80,7 @@ type receiver interface {
 // New returns the screen of a conversation. The context ends its requests.
 func New(ctx context.Context, opt Options) *Model {
 	m := &Model{
-		opt: opt, ctx: ctx, ledger: newLedger(), pump: newPump(), input: newEditor(), w: 80, h: 24, pal: colorprofile.TrueColor, quit: -1,
+		opt: opt, conv: opt.Conversation, ctx: ctx, ledger: newLedger(), pump: newPump(), input: newEditor(), w: 80, h: 24, pal: colorprofile.TrueColor, quit: -1,
 	}
 	m.setTheme(opt.Theme)
 	return m
@@ -129,7 +130,7 @@ func (m *Model) ticking() tea.Cmd {
 func (m *Model) Init() tea.Cmd {
 	return tea.Batch(
 		tea.RequestBackgroundColor, m.pump.wait(m.ctx), m.opt.Questions.wait(m.ctx), m.ticking(),
-		m.loadStatus(), m.loadAgents(), m.loadFiles(), m.loadHistory(), m.loadTrust(),
+		m.loadStatus(), m.loadAgents(), m.loadFiles(), m.loadHistory(), m.loadTrust(), m.recall(m.conv),
 	)
 }
 
@@ -210,6 +211,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.deliver(msg)
 	case untrustedMsg:
 		m.push(&trustPage{held: msg})
+	case pastMsg:
+		return m, m.goOn(msg)
 	case filesMsg:
 		m.files = msg
 	case historyMsg:
@@ -263,9 +266,6 @@ func (m *Model) say(text string) tea.Cmd {
 // take takes what has streamed in.
 func (m *Model) take(b batch) tea.Cmd {
 	for _, e := range b.events {
-		if n := len(m.traces); e.ParentRun == "" && (n == 0 || m.traces[n-1] != e.Trace) {
-			m.traces = append(m.traces, e.Trace)
-		}
 		m.ledger.apply(e)
 		if e.Time.After(m.now) {
 			m.now = e.Time
@@ -354,17 +354,22 @@ func (m *Model) submit() tea.Cmd {
 
 // send starts a request.
 func (m *Model) send(text string) tea.Cmd {
+	m.ledger.conv.add(&item{kind: itemUser, text: foreign(text)})
+	session := m.conv.Session
+	return m.follow(func(ctx context.Context) Events { return session.Send(ctx, text) })
+}
+
+// follow shows what a request does.
+func (m *Model) follow(request func(context.Context) Events) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
-	m.busy, m.stop, m.stopped = true, cancel, false
-	conv := m.ledger.conv
-	conv.add(&item{kind: itemUser, text: foreign(text)})
-	conv.free, conv.cursor = false, -1
+	m.busy, m.said, m.stop, m.stopped = true, true, cancel, false
+	m.ledger.conv.free, m.ledger.conv.cursor = false, -1
 	m.tree, m.ledger.main = tree{}, nil
-	session, pump := m.opt.Session, m.pump
+	pump := m.pump
 	return func() tea.Msg {
 		m.requests.Add(1)
 		defer m.requests.Done()
-		for e, err := range session.Send(ctx, text) {
+		for e, err := range request(ctx) {
 			if err != nil {
 				pump.end(err)
 				return nil

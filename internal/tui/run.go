@@ -38,6 +38,7 @@ type run struct {
 	status     synapse.Status // empty while it goes on
 	outcome    synapse.Outcome
 	retrying   string
+	paused     bool
 
 	begin, end time.Time
 	asked      time.Time     // since when a question is open
@@ -63,6 +64,8 @@ func (r *run) state() runState {
 		return runWaiting
 	case r.asking > 0:
 		return runAsking
+	case r.paused:
+		return runPaused
 	case r.blockedOn() > 0:
 		return runBlocked
 	}
@@ -90,6 +93,8 @@ func (r *run) now() string {
 		return "waiting"
 	case runAsking:
 		return "asks for permission"
+	case runPaused:
+		return "paused"
 	case runBlocked:
 		return "waiting for " + display.Count(int64(r.blockedOn()), "sub-agent")
 	case runRunning:
@@ -126,6 +131,8 @@ func (r *run) sign(frame int, th *theme) (string, style) {
 		return "?", th.warn
 	case runBlocked:
 		return "◷", th.accent
+	case runPaused:
+		return "‖", th.warn
 	case runRunning:
 		return display.Spinner(frame), th.accent
 	case runState(synapse.StatusCompleted):
@@ -181,6 +188,7 @@ type ledger struct {
 	runs  map[string]*run
 	main  *run // of the request that goes on, or of the last one
 	conv  *transcript
+	past  bool          // events of before are taken in: what the user said is among them alone
 	usage synapse.Usage // of everything since the program began
 	// context is the tokens of the main agent\'s last request and the reply to it.
 	context int64
@@ -269,8 +277,13 @@ func (l *ledger) apply(e *synapse.Event) {
 		if c := l.runs[b.Task]; c != nil && !c.ended() { // one that never began
 			c.status, c.outcome, c.end = b.Status, b.Outcome, e.Time
 		}
+	case *synapse.Signalled:
+		r.signalled(b)
 	case *synapse.Compacted:
-		r.notice("!", (*theme).warnStyle, fmt.Sprintf("the conversation was made smaller: about %d tokens, now %d", b.Before, b.After))
+		r.notice("≡", (*theme).faintStyle, fmt.Sprintf("the conversation was made smaller: from about %s tokens to %s", short(int64(b.Before)), short(int64(b.After))))
+		if b.Usage != nil {
+			r.usage, l.usage = r.usage.Add(*b.Usage), l.usage.Add(*b.Usage)
+		}
 	case *synapse.Warning:
 		r.notice("!", (*theme).warnStyle, oneLine(b.Message))
 	case *synapse.RunFinished:
@@ -279,7 +292,7 @@ func (l *ledger) apply(e *synapse.Event) {
 }
 
 func (l *ledger) started(r *run, e *synapse.Event, b *synapse.RunStarted) {
-	r.status, r.began, r.background = "", true, b.Background
+	r.status, r.began, r.background, r.paused = "", true, b.Background, false
 	r.what = cmp.Or(oneLine(b.Description), r.what)
 	if r.begin.IsZero() || r.ended() {
 		r.begin = e.Time
@@ -289,12 +302,25 @@ func (l *ledger) started(r *run, e *synapse.Event, b *synapse.RunStarted) {
 	}
 	if n := len(b.Input); n > 0 {
 		r.prompt = foreign(b.Input[n-1].Text())
-		if r.parent != nil { // the user's own words stand there already
+		if r.parent != nil || l.past { // otherwise the user's own words stand there already
 			r.script.add(&item{kind: itemUser, text: strings.TrimSpace(r.prompt)})
 		}
 	}
 	if e.ParentRun == "" {
 		l.main = r
+	}
+}
+
+// signalled takes in what a user has told the run.
+func (r *run) signalled(s *synapse.Signalled) {
+	switch s.Signal.Kind {
+	case synapse.SignalPause:
+		r.paused = true
+	case synapse.SignalContinue:
+		r.paused = false
+	case synapse.SignalSend:
+		r.paused = false
+		r.script.add(&item{kind: itemUser, text: foreign(s.Text)})
 	}
 }
 
@@ -324,6 +350,13 @@ func (l *ledger) replied(r *run, b *synapse.ModelReplied) {
 		r.reply.changed()
 	}
 	streamed := r.script.items[min(r.replyFrom, len(r.script.items)):]
+	if len(streamed) == 0 { // nobody has watched: reasoning is in the reply alone
+		for _, p := range b.Message.Parts {
+			if p.Kind == synapse.PartReasoning && strings.TrimSpace(p.Text) != "" {
+				r.script.add(&item{kind: itemReasoning, text: foreign(p.Text)})
+			}
+		}
+	}
 	text := ""
 	for _, it := range streamed {
 		if it.kind == itemText {

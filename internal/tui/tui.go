@@ -41,8 +41,8 @@ func Run(ctx context.Context, t Terminal, opt Options) (goodbye string, err erro
 	case err != nil && !errors.Is(err, tea.ErrProgramKilled):
 		return "", fmt.Errorf("the screen: %w", err)
 	}
-	if opt.Goodbye != nil {
-		goodbye = opt.Goodbye(m.traces)
+	if opt.Goodbye != nil && m.said {
+		goodbye = opt.Goodbye(m.conv.ID)
 	}
 	return goodbye, nil
 }
