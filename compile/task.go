@@ -233,6 +233,7 @@ func (c *compiler) compile() error {
 		}
 		next := map[string]*group{}
 		for _, g := range level {
+			c.graph.Edges = slices.Grow(c.graph.Edges, len(g.callers)*len(c.targets))
 			for _, t := range c.targets {
 				id, fresh, err := c.ensure(t, depth, nest, g.under)
 				if err != nil {

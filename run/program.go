@@ -42,6 +42,7 @@ type Program struct {
 	specs map[string]*preparedSpec
 	// delegation has the tools of delegation, as the guard sees them.
 	delegation map[string]*preparedTool
+	rosters    rosters
 }
 
 type preparedTool struct {
@@ -269,7 +270,7 @@ func (p *Program) prepareSpec(ps *preparedSpec) error {
 			continue // blocked after all: Block wins
 		}
 		if isDelegation(name) {
-			def, err := delegationDef(name, ps, p.opt)
+			def, err := p.delegationDef(name, ps)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -77,15 +78,15 @@ type taskStopArgs struct {
 }
 
 // delegationDef writes what a spec's model reads about delegation.
-func delegationDef(name string, ps *preparedSpec, opt ProgramOptions) (synapse.ToolDef, error) {
+func (p *Program) delegationDef(name string, ps *preparedSpec) (synapse.ToolDef, error) {
+	opt := p.opt
 	var def synapse.ToolDef
 	if to, ok := ps.transfers[name]; ok {
 		def = transferDef(name, to)
 	}
 	switch name {
 	case toolTask:
-		agents := strings.Join(agentLines(ps.agents, opt.DescriptionBudget*4), "\n")
-		def = synapse.ToolDef{Name: name, Description: strings.TrimSpace(taskText) + "\n\nAgents:\n" + agents, Schema: taskSchema}
+		def = synapse.ToolDef{Name: name, Description: p.rosters.text(ps.agents, opt.DescriptionBudget*4), Schema: taskSchema}
 	case toolWorkflow:
 		def = synapse.ToolDef{Name: name, Description: workflowLines(ps.flows, opt.DescriptionBudget*4), Schema: workflowSchema}
 	case toolTaskOutput:
@@ -103,24 +104,55 @@ func delegationDef(name string, ps *preparedSpec, opt ProgramOptions) (synapse.T
 	return def, nil
 }
 
+// rosters keeps what the task tool says of agents, by the agents: those that may
+// delegate mostly call the same ones.
+type rosters struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+func (r *rosters) text(agents []callee, budget int) string {
+	var key strings.Builder
+	for _, a := range agents {
+		key.WriteString(a.spec.ID + "\x00")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, ok := r.texts[key.String()]
+	if !ok {
+		text = strings.TrimSpace(taskText) + "\n\nAgents:\n" + strings.Join(agentLines(agents, budget), "\n")
+		if r.texts == nil {
+			r.texts = map[string]string{}
+		}
+		r.texts[key.String()] = text
+	}
+	return text
+}
+
 // agentLines lists the agents as "- name: description (Tools: …)". When that
 // would pass the budget, in bytes, the longest descriptions are shortened until
 // it fits; no agent is dropped.
 func agentLines(agents []callee, budget int) []string {
-	lines := func(limit int) ([]string, int) {
-		out, size := make([]string, len(agents)), 0
-		for i, a := range agents {
-			out[i] = "- " + oneLine(a.spec.Agent) + ": " + shorten(oneLine(a.spec.Description), limit) + " (Tools: " + toolsOf(a.spec) + ")"
-			size += len(out[i]) + 1
+	type line struct{ before, about, after string }
+	lines := make([]line, len(agents))
+	for i, a := range agents {
+		lines[i] = line{"- " + oneLine(a.spec.Agent) + ": ", oneLine(a.spec.Description), " (Tools: " + toolsOf(a.spec) + ")"}
+	}
+	fits := func(limit int) bool {
+		size := 0
+		for _, l := range lines {
+			size += len(l.before) + len(shorten(l.about, limit)) + len(l.after) + 1
 		}
-		return out, size
+		return size <= budget
 	}
-	all, size := lines(1 << 20)
-	if size <= budget {
-		return all
+	limit := 1 << 20
+	if !fits(limit) {
+		limit = max(sort.Search(1<<12, func(n int) bool { return !fits(n) })-1, 1)
 	}
-	limit := sort.Search(1<<12, func(n int) bool { _, s := lines(n); return s > budget }) - 1
-	all, _ = lines(max(limit, 1))
+	all := make([]string, len(lines))
+	for i, l := range lines {
+		all[i] = l.before + shorten(l.about, limit) + l.after
+	}
 	return all
 }
 
