@@ -13,11 +13,24 @@ import (
 	"github.com/synapse-agents/synapse/agents"
 )
 
+// few is how often a test of random things repeats: under the race detector, which
+// makes each of them ten times as dear and finds nothing in pure functions, less.
+func few(n int) int {
+	if raceDetector {
+		return n / 6
+	}
+	return n
+}
+
 // hostile makes files that are meant to use up memory or time. Each is as large
-// as may be.
+// as may be; under the race detector, where memory is not judged, smaller.
 func hostile() map[string]func() string {
 	const head, tail = "---\nname: a\ndescription: d\n", "\n---\nbody\n"
-	room := agents.MaxFileSize - len(head) - len(tail) - 100
+	room := agents.MaxFileSize
+	if raceDetector {
+		room /= 16
+	}
+	room -= len(head) + len(tail) + 100
 	fill := func(prefix, unit, suffix string) string {
 		return head + prefix + strings.Repeat(unit, (room-len(prefix)-len(suffix))/len(unit)) + suffix + tail
 	}
@@ -154,4 +167,17 @@ func peak(t *testing.T) int64 {
 		t.Fatal(err)
 	}
 	return usage.Maxrss << 10
+}
+
+// TestManyFindings: of a file in which much is wrong so much is said as can be
+// read, and its error is among that.
+func TestManyFindings(t *testing.T) {
+	text := "---\nname: a\ndescription: d\n" + strings.Repeat("tools: [read_file]\n", 400) + "max_turns: many\n---\nbody\n"
+	d, diags := agents.Parse("x.md", []byte(text), agents.ParseOptions{})
+	if !d.Broken || !agents.HasErrors(diags) {
+		t.Errorf("the error is lost: %v", diags)
+	}
+	if last := diags[len(diags)-1]; len(diags) > 200 || !strings.Contains(last.Message, "more findings in this file are left out") {
+		t.Errorf("%d findings, the last is %q", len(diags), last.Message)
+	}
 }

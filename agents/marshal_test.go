@@ -168,7 +168,7 @@ func randomDefinition(r *rand.Rand) *agents.Definition {
 // Whatever a definition holds, writing it and reading it back gives the same.
 func TestRoundTrips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 1000 {
+	for i := range few(1000) {
 		d := randomDefinition(r)
 		if d.Name == "" || d.Description == "" || d.Prompt == "" {
 			continue

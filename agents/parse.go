@@ -134,7 +134,42 @@ func (r *reader) done() (*Definition, []Diagnostic) {
 		r.d.Broken, r.d.Disabled = true, true
 	}
 	sortDiagnostics(r.diags)
+	r.diags = bounded(r.diags)
 	return r.d, r.diags
+}
+
+// maxDiagnostics is how much is said of one file.
+const maxDiagnostics = 150
+
+// bounded leaves out what is too much to be read, errors last, and says how much
+// that is.
+func bounded(diags []Diagnostic) []Diagnostic {
+	more := len(diags) - maxDiagnostics
+	if more <= 0 {
+		return diags
+	}
+	isError := func(d Diagnostic) bool { return d.Severity == Error }
+	errs := 0
+	for _, d := range diags {
+		if isError(d) {
+			errs++
+		}
+	}
+	room := max(maxDiagnostics-errs, 0) // for those that are none
+	left := maxDiagnostics
+	kept := make([]Diagnostic, 0, maxDiagnostics)
+	for _, d := range diags {
+		switch {
+		case left == 0, !isError(d) && room == 0:
+			continue
+		case !isError(d):
+			room--
+		}
+		left--
+		kept = append(kept, d)
+	}
+	kept[len(kept)-1].Message += fmt.Sprintf("; %d more findings in this file are left out", more)
+	return kept
 }
 
 // noFrontmatter says what the file begins with instead.

@@ -42,7 +42,6 @@ type Program struct {
 	specs map[string]*preparedSpec
 	// delegation has the tools of delegation, as the guard sees them.
 	delegation map[string]*preparedTool
-	rosters    rosters
 }
 
 type preparedTool struct {
@@ -57,6 +56,7 @@ type preparedSpec struct {
 	spec   *synapse.Spec
 	defs   []synapse.ToolDef // what is offered, in the policy's order
 	agents []callee
+	roster string   // what the task tool says of them
 	flows  []callee // the workflows it may run
 	// transfers are those it may hand the conversation over to, by the tool's name.
 	transfers map[string]*synapse.Spec
@@ -138,6 +138,7 @@ func NewProgram(g *synapse.Graph, tools []synapse.Tool, opt ProgramOptions) (*Pr
 			from.flows = append(from.flows, callee{names: e.Names, spec: to.spec})
 		}
 	}
+	p.writeRosters()
 	for _, ps := range p.specs {
 		if err := p.prepareSpec(ps); err != nil {
 			return nil, err
@@ -270,7 +271,7 @@ func (p *Program) prepareSpec(ps *preparedSpec) error {
 			continue // blocked after all: Block wins
 		}
 		if isDelegation(name) {
-			def, err := p.delegationDef(name, ps)
+			def, err := delegationDef(name, ps, p.opt)
 			if err != nil {
 				return err
 			}
@@ -299,9 +300,9 @@ func (p *Program) prepared(spec *synapse.Spec) (*preparedSpec, error) {
 	if ok && (ps.spec == spec || ps.spec.Digest == spec.Digest) {
 		return ps, nil
 	}
-	fresh := &preparedSpec{spec: spec}
+	fresh := &preparedSpec{spec: spec, roster: roster(nil, 0)}
 	if ok {
-		fresh.agents, fresh.flows, fresh.transfers = ps.agents, ps.flows, ps.transfers
+		fresh.agents, fresh.roster, fresh.flows, fresh.transfers = ps.agents, ps.roster, ps.flows, ps.transfers
 	}
 	if err := p.prepareSpec(fresh); err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -78,15 +77,14 @@ type taskStopArgs struct {
 }
 
 // delegationDef writes what a spec's model reads about delegation.
-func (p *Program) delegationDef(name string, ps *preparedSpec) (synapse.ToolDef, error) {
-	opt := p.opt
+func delegationDef(name string, ps *preparedSpec, opt ProgramOptions) (synapse.ToolDef, error) {
 	var def synapse.ToolDef
 	if to, ok := ps.transfers[name]; ok {
 		def = transferDef(name, to)
 	}
 	switch name {
 	case toolTask:
-		def = synapse.ToolDef{Name: name, Description: p.rosters.text(ps.agents, opt.DescriptionBudget*4), Schema: taskSchema}
+		def = synapse.ToolDef{Name: name, Description: ps.roster, Schema: taskSchema}
 	case toolWorkflow:
 		def = synapse.ToolDef{Name: name, Description: workflowLines(ps.flows, opt.DescriptionBudget*4), Schema: workflowSchema}
 	case toolTaskOutput:
@@ -104,29 +102,27 @@ func (p *Program) delegationDef(name string, ps *preparedSpec) (synapse.ToolDef,
 	return def, nil
 }
 
-// rosters keeps what the task tool says of agents, by the agents: those that may
-// delegate mostly call the same ones.
-type rosters struct {
-	mu    sync.Mutex
-	texts map[string]string
+// roster is what the task tool says, with the agents that a spec may call.
+func roster(agents []callee, budget int) string {
+	return strings.TrimSpace(taskText) + "\n\nAgents:\n" + strings.Join(agentLines(agents, budget), "\n")
 }
 
-func (r *rosters) text(agents []callee, budget int) string {
-	var key strings.Builder
-	for _, a := range agents {
-		key.WriteString(a.spec.ID + "\x00")
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	text, ok := r.texts[key.String()]
-	if !ok {
-		text = strings.TrimSpace(taskText) + "\n\nAgents:\n" + strings.Join(agentLines(agents, budget), "\n")
-		if r.texts == nil {
-			r.texts = map[string]string{}
+// writeRosters writes what each spec's task tool says. Specs that may delegate
+// mostly call the same agents, and then share one text.
+func (p *Program) writeRosters() {
+	texts := map[string]string{}
+	for _, ps := range p.specs {
+		var key strings.Builder
+		for _, a := range ps.agents {
+			key.WriteString(a.spec.ID + "\x00")
 		}
-		r.texts[key.String()] = text
+		text, ok := texts[key.String()]
+		if !ok {
+			text = roster(ps.agents, p.opt.DescriptionBudget*4)
+			texts[key.String()] = text
+		}
+		ps.roster = text
 	}
-	return text
 }
 
 // agentLines lists the agents as "- name: description (Tools: …)". When that
