@@ -10,35 +10,19 @@ import (
 	"strings"
 	"sync"
 
-	"charm.land/catwalk/pkg/catwalk"
-	"charm.land/catwalk/pkg/embedded"
-
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/internal/settings"
 	"github.com/synapse-agents/synapse/model/offline"
 	"github.com/synapse-agents/synapse/model/remote"
 )
 
-// catalogue reads the embedded list of models and prices, once, and not before
-// somebody asks: no command pays for it that doesn't need it.
-var catalogue = sync.OnceValue(func() map[string]*catwalk.Provider {
-	all := map[string]*catwalk.Provider{}
-	for _, p := range embedded.GetAll() {
-		all[string(p.ID)] = &p
-	}
-	return all
-})
-
 // catalogued returns the catalogue's entry of a provider, nil where it has
 // none. A server on this machine has none, whatever its models are called.
-func catalogued(provider string) *catwalk.Provider {
+func catalogued(provider string) *catalogProvider {
 	if row, ok := remote.Lookup(provider); !ok || row.Local {
 		return nil
 	}
-	if provider == "vertex" {
-		provider = string(catwalk.InferenceProviderVertexAI)
-	}
-	return catalogue()[provider]
+	return catalogFile(provider)
 }
 
 // dateEnd is the date at the end of a model's name: gpt-5-2025-08-07 is gpt-5,
@@ -47,36 +31,21 @@ var dateEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 func undated(name string) string { return dateEnd().ReplaceAllString(strings.ToLower(name), "") }
 
-// entryOf finds a model in the catalogue by its name, or by its name without a
-// date, as providers write it in their replies.
-func entryOf(p *catwalk.Provider, name string) *catwalk.Model {
-	if p == nil {
-		return nil
-	}
-	for _, form := range []func(string) string{strings.ToLower, undated} {
-		i := slices.IndexFunc(p.Models, func(m catwalk.Model) bool { return form(m.ID) == form(name) })
-		if i >= 0 {
-			return &p.Models[i]
-		}
-	}
-	return nil
-}
-
 // priceOf reads a model's prices. The catalogue writes 0 for "unknown", and its
 // two cache prices come in either order: what costs less than fresh input is
 // the price of reading the cache, what costs more (up to twice as much) that of
 // writing it. Without either, cached input counts as fresh.
-func priceOf(m *catwalk.Model) (remote.Price, bool) {
-	if m == nil || m.CostPer1MIn <= 0 && m.CostPer1MOut <= 0 {
+func priceOf(m *catalogModel) (remote.Price, bool) {
+	if m == nil || m.PriceIn <= 0 && m.PriceOut <= 0 {
 		return remote.Price{}, false
 	}
-	p := remote.Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
-	for _, cached := range []float64{m.CostPer1MInCached, m.CostPer1MOutCached} {
+	p := remote.Price{Input: m.PriceIn, Output: m.PriceOut}
+	for _, cached := range []float64{m.PriceInCached, m.PriceOutCached} {
 		if cached > 0 && cached < p.Input && (p.CacheRead == 0 || cached < p.CacheRead) {
 			p.CacheRead = cached
 		}
 	}
-	if c := m.CostPer1MInCached; c > p.Input && c <= 2*p.Input {
+	if c := m.PriceInCached; c > p.Input && c <= 2*p.Input {
 		p.CacheWrite = c
 	}
 	return p, true
@@ -107,9 +76,9 @@ func (m *models) factsOf(set *settings.Settings, ref synapse.ModelRef) facts {
 		f.priced = m.onThisMachine(set, row) && !strings.HasSuffix(ref.Name, "-cloud") && !strings.HasSuffix(ref.Name, ":cloud")
 	}
 	if !replaced {
-		if e := entryOf(catalogued(ref.Provider), ref.Name); e != nil {
-			f.title, f.size = e.Name, synapse.ModelSize{Window: e.ContextWindow, MaxOutput: e.DefaultMaxTokens}
-			f.reasons, f.efforts = e.CanReason, effortsOf(row, e)
+		if e := catalogued(ref.Provider).model(ref.Name); e != nil {
+			f.title, f.size = e.Name, synapse.ModelSize{Window: e.Window, MaxOutput: e.MaxOutput}
+			f.reasons, f.efforts = e.Reasons, effortsOf(row, e)
 			// Whoever answers at an address of the user's own may ask another price.
 			if !m.elsewhere(set, ref.Provider) {
 				f.price, f.priced = priceOf(e)
@@ -155,8 +124,8 @@ func (m *models) onThisMachine(set *settings.Settings, row remote.Provider) bool
 // effortsOf are the words of this program for the levels that the catalogue
 // says a model has. Off is left out where the levels are told and none is not
 // among them, except for Claude, which takes it beside its levels.
-func effortsOf(row remote.Provider, e *catwalk.Model) []synapse.Effort {
-	if !e.CanReason {
+func effortsOf(row remote.Provider, e *catalogModel) []synapse.Effort {
+	if !e.Reasons {
 		return nil
 	}
 	all := synapse.Efforts()

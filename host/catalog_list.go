@@ -198,7 +198,7 @@ func (m *models) nameWarning(set *settings.Settings, ref synapse.ModelRef) []set
 		return nil
 	}
 	p := catalogued(ref.Provider)
-	if p == nil || entryOf(p, ref.Name) != nil {
+	if p == nil || p.model(ref.Name) != nil {
 		return nil
 	}
 	var names []string
