@@ -24,6 +24,7 @@ type queue struct {
 	spare   []*synapse.Event
 	block   []synapse.Event // where the next events come from: they are made several at a time
 	asleep  bool            // the reader waits for the next event, however long that takes
+	hurry   bool            // somebody waits for the events that are there
 	pause   *time.Timer     // the reader's
 	seq     int64
 	flushed int64
@@ -31,9 +32,10 @@ type queue struct {
 	closed  bool
 }
 
-// readerPause is how long the reader lets events gather after a batch. Runs at
-// work emit one every few microseconds, and to wake the reader costs more than
-// to emit. Who needs an event written does not wait for that: see wait.
+// readerPause is how long the reader lets events gather. Runs at work emit one
+// every few microseconds; to wake the reader costs more than to emit, and a batch
+// of the journal's more than an event in it. Who needs an event written does not
+// wait for that: see wait.
 const readerPause = time.Millisecond
 
 func newQueue(now func() time.Time) *queue {
@@ -49,8 +51,7 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.pending) >= maxQueued && !q.closed {
-		q.rouse()
-		q.cond.Wait()
+		q.press()
 	}
 	if q.closed || r.finished || q.merge(r.who.Run, kind, body) {
 		return
@@ -73,6 +74,13 @@ func (q *queue) put(r *localRun, body synapse.Body) {
 		q.asleep = false
 		q.rouse()
 	}
+}
+
+// press has the reader take what is there, and waits until it has gone on.
+func (q *queue) press() {
+	q.hurry = len(q.pending) > 0 // else it is being read
+	q.rouse()
+	q.cond.Wait()
 }
 
 // rouse wakes the reader.
@@ -119,36 +127,40 @@ func (q *queue) merge(run string, kind synapse.EventKind, body synapse.Body) boo
 	return true
 }
 
-// take waits for events and returns all that are there; nil when the queue is
-// closed and empty. The slice is the reader's until its next take.
+// take waits for events, lets more gather unless somebody is in a hurry, and
+// returns all that are there; nil when the queue is closed and empty. The slice is
+// the reader's until its next take.
 func (q *queue) take() []*synapse.Event {
-	for paused := false; ; paused = true {
+	var gathering <-chan time.Time
+	for gathered := false; ; {
 		q.mu.Lock()
-		if len(q.pending) > 0 {
+		waiting := len(q.pending) > 0
+		if waiting && (gathered || q.hurry) || q.closed {
+			defer q.mu.Unlock()
+			if !waiting {
+				return nil
+			}
 			batch := q.pending
 			clear(q.spare) // the reader has them, and may let them go
 			q.pending, q.spare = q.spare[:0], batch
+			q.hurry = false
 			q.cond.Broadcast()
-			q.mu.Unlock()
 			return batch
 		}
-		closed := q.closed
-		q.asleep = paused
+		q.asleep = !waiting
 		q.mu.Unlock()
-		switch {
-		case closed:
-			return nil
-		case paused:
-			<-q.wake
-		default:
+		if waiting && gathering == nil {
 			if q.pause == nil {
 				q.pause = time.NewTimer(readerPause)
+			} else {
+				q.pause.Reset(readerPause)
 			}
-			q.pause.Reset(readerPause)
-			select {
-			case <-q.pause.C:
-			case <-q.wake:
-			}
+			gathering = q.pause.C
+		}
+		select {
+		case <-q.wake:
+		case <-gathering:
+			gathered = true
 		}
 	}
 }
@@ -174,8 +186,7 @@ func (q *queue) wait(seq int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.flushed < seq && !q.failed {
-		q.rouse()
-		q.cond.Wait()
+		q.press()
 	}
 	return !q.failed
 }
