@@ -53,6 +53,7 @@ type listedAgent struct {
 	Model       string           `json:"model"`
 	Effort      string           `json:"reasoning_effort"` // "" is the provider's default
 	Shadows     []string         `json:"shadows"`
+	Also        []string         `json:"also,omitempty"` // further names that reach it
 }
 
 type agentList struct {
@@ -113,6 +114,7 @@ func listAgents(h *host.Host) (*agentList, error) {
 			l.Model, l.Effort = e.Model.Value, e.Effort.Value
 		}
 		l.Shadows = append(l.Shadows, h.Registry().Shadows(d.Name)...)
+		l.Also = h.Registry().Aliases(d.Name)
 		list.Agents = append(list.Agents, l)
 	}
 	list.Diagnostics = append(list.Diagnostics, h.Diagnostics()...)
@@ -137,6 +139,9 @@ func (a *app) writeAgents(w io.Writer, list *agentList) error {
 			layer += " (" + l.Origin + ")"
 		}
 		t.row(l.Name, layer, cmp.Or(l.Model, "unknown")+" · "+cmp.Or(l.Effort, "default"), about)
+		if len(l.Also) > 0 {
+			t.note("  also " + cleanLine(strings.Join(l.Also, ", ")))
+		}
 		for _, path := range l.Shadows {
 			t.note("  shadows " + cleanLine(path))
 		}
