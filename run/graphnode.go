@@ -149,10 +149,11 @@ func (s *scheduler) work() (out synapse.Outcome) {
 				s.ready = append(s.ready, j)
 				continue
 			}
+			s.jobs = append(open, settled[i+1:]...) // who ends the step looks after them too
 			if out := s.ended(j); out.Status != "" {
-				s.jobs = append(s.jobs, settled[i+1:]...)
 				return out
 			}
+			s.jobs = open
 		}
 		if len(settled) == 0 {
 			futures = futures[:0]
