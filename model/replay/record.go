@@ -26,7 +26,6 @@ type Recorder struct {
 	specs map[string]string        // the names of specs, by their JSON
 	rec   *Recording
 	ids   map[string]string // the ids that runs have, to those they get in the file
-	err   error             // the first
 }
 
 // A conversation is what a run's last request had.
