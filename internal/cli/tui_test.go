@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"io"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -33,7 +34,8 @@ func newScreen(t *testing.T, columns, rows int) *terminal {
 			m.pty.Write(buf[:n])
 		}
 	}()
-	t.Cleanup(func() { m.full.Close() })
+	// The emulator's own Close and Read race: the pipe between them is closed.
+	t.Cleanup(func() { m.full.InputPipe().(io.Closer).Close() })
 	return m
 }
 
