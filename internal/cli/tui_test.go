@@ -3,8 +3,8 @@
 package cli_test
 
 import (
-	"io"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
