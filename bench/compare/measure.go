@@ -16,9 +16,7 @@ type cost struct {
 
 // measure runs a workload until about a second of processor time is used, or
 // once when it waits most of the time.
-func measure(l library, wl workload, delay time.Duration) (cost, error) {
-	w := wl.world()
-	w.delay = delay
+func measure(l library, w *world) (cost, error) {
 	run, err := l.open(w)
 	if err != nil {
 		return cost{}, err
@@ -43,7 +41,7 @@ func measure(l library, wl workload, delay time.Duration) (cost, error) {
 	}
 	ctx := context.Background()
 	n := 1
-	if delay == 0 {
+	if w.delay == 0 {
 		for range 5 { // to warm up, and to see how long it takes
 			start := cpuTime()
 			if err := once(ctx); err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 
 	"github.com/synapse-agents/synapse"
 	"github.com/synapse-agents/synapse/policy"
@@ -15,6 +17,33 @@ import (
 // openSynapse runs the world with policy, permission rules, events and a journal
 // in memory on: what the program runs with, but for the disk.
 func openSynapse(w *world) (func(context.Context) (string, error), error) {
+	program, err := programOf(w)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (string, error) { return answerOf(ctx, w, program, new(trace.Memory)) }, nil
+}
+
+// openDurable runs it with the journal that the program has, on disk: what a tool
+// with effects is about to do is synced before it begins.
+func openDurable(w *world) (func(context.Context) (string, error), error) {
+	program, err := programOf(w)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "synapse-compare-")
+	if err != nil {
+		return nil, err
+	}
+	w.cleanup = func() { os.RemoveAll(dir) }
+	journal, err := trace.OpenSQLite(context.Background(), filepath.Join(dir, "journal.db"), trace.SQLiteOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (string, error) { return answerOf(ctx, w, program, journal) }, nil
+}
+
+func programOf(w *world) (*run.Program, error) {
 	rules := []policy.Source{{Origin: "user settings", Rules: []policy.Rule{
 		{Tool: "execute", Pattern: "git *", Action: policy.Allow}, {Tool: "read_file", Pattern: "secrets/**", Action: policy.Deny},
 	}}}
@@ -43,15 +72,10 @@ func openSynapse(w *world) (func(context.Context) (string, error), error) {
 		},
 		{Name: "boom", Description: "panics", Run: func(context.Context, *synapse.Invocation) (*synapse.ToolResult, error) { panic("boom") }},
 	}
-	program, err := run.NewProgram(graph, tools, run.ProgramOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (string, error) { return answerOf(ctx, w, program) }, nil
+	return run.NewProgram(graph, tools, run.ProgramOptions{})
 }
 
-func answerOf(ctx context.Context, w *world, program *run.Program) (string, error) {
-	var journal trace.Memory
+func answerOf(ctx context.Context, w *world, program *run.Program, journal trace.Journal) (string, error) {
 	l := run.Local{
 		Model:       func(synapse.ModelRef) (synapse.Model, error) { return synapseModel{w}, nil },
 		Append:      func(ctx context.Context, events []*synapse.Event) error { return journal.Append(ctx, events...) },

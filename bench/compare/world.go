@@ -16,6 +16,7 @@ type world struct {
 	turns    int           // replies of an agent that does the work itself
 	children int           // sub-agents of the main agent; 0: it does the work itself
 	fault    string        // "", "model", "unknown" or "panic"
+	cleanup  func()        // removes what the library has put on the disk; nil for nothing
 
 	cancelled atomic.Bool
 	late      atomic.Int64 // requests and tool calls that began after the cancel
@@ -107,4 +108,4 @@ type library struct {
 	open func(w *world) (run func(context.Context) (string, error), err error)
 }
 
-var libraries = []library{{"bare loop", openBare}, {"synapse", openSynapse}, {"eino", openEino}, {"fantasy", openFantasy}}
+var libraries = []library{{"bare loop", openBare}, {"synapse", openSynapse}, {"synapse on disk", openDurable}, {"eino", openEino}, {"fantasy", openFantasy}}
