@@ -198,6 +198,9 @@ func (l *loop) request() error {
 // tooLong reports whether a provider has refused a conversation that does not fit:
 // the window is smaller than was thought, or the guess was wrong.
 func tooLong(err error) bool {
+	if err == nil { // at every turn: nothing is allocated for it
+		return false
+	}
 	var refused *synapse.ProviderError
 	return errors.As(err, &refused) && refused.Kind == synapse.ErrorContext
 }
